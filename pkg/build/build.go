@@ -1,0 +1,343 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+
+	securejoin "github.com/cyphar/filepath-securejoin"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	generator "github.com/fluxcd/pkg/kustomize"
+	"github.com/fluxcd/pkg/ssa"
+	"github.com/fluxcd/pkg/ssa/normalize"
+	ssautil "github.com/fluxcd/pkg/ssa/utils"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/kustomize/api/resmap"
+
+	"github.com/kubestandup/kubestandup/pkg/flux"
+)
+
+// Builder builds tiers as one kustomize-controller would. The zero value is a
+// controller with its default flags, on a cluster with no ConfigMaps and no
+// Secrets.
+type Builder struct {
+	// Variables is where spec.postBuild.substituteFrom is read.
+	Variables Variables
+	// LooseSubstitution makes a variable that is not set empty, as feature
+	// gate StrictPostBuildSubstitutions=false does, and as every controller
+	// before v1.9 did.
+	LooseSubstitution bool
+	// CustomStageKinds is flag --custom-apply-stage-kinds.
+	CustomStageKinds map[schema.GroupKind]struct{}
+	// NoCrossNamespaceRefs is flag --no-cross-namespace-refs.
+	NoCrossNamespaceRefs bool
+	// AllowRemoteBases lets kustomize fetch over the network, with git where
+	// the base is a repository, as the controller does unless it runs with
+	// --no-remote-bases.
+	AllowRemoteBases bool
+}
+
+// Result is what one tier applies.
+type Result struct {
+	Tier flux.Ref
+	// Source is what the tier is built from.
+	Source flux.Ref
+	// Objects are in the order in which they are applied: by stage, and inside
+	// of a stage as fluxcd/pkg/ssa sorts.
+	Objects []Object
+	// Rejected is why the controller applies none of the objects although
+	// they build. Nil when it goes on to apply them.
+	Rejected error
+	// Unknown names the variables whose values only the cluster knows, because
+	// the tree holds them encrypted: Secret/namespace/name: VARIABLE.
+	Unknown []string
+
+	tree *Tree
+	// manifests are the files that objects may be written in.
+	manifests []string
+	// missing are the references of substituteFrom that led nowhere.
+	missing map[varKey]bool
+}
+
+// Object is one object of a tier, with Flux's owner labels.
+type Object struct {
+	*unstructured.Unstructured
+	// Stage is 1 to 4.
+	Stage int
+	// Encrypted is true when the object holds values that SOPS encrypted. They
+	// are never decrypted here. A Secret that kustomize generates from an
+	// encrypted file has another suffix on its name than Flux will give it:
+	// kustomize makes it of the content.
+	Encrypted bool
+	// Ignored is true when the controller is told not to apply the object
+	// (kustomize.toolkit.fluxcd.io/ssa: Ignore, or /reconcile: disabled). It
+	// is then not dry-run either, so an unknown kind does no harm.
+	Ignored bool
+}
+
+// Ref names the object.
+func (o Object) Ref() flux.Ref {
+	return flux.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// String names the object and never shows what it holds: it may be a Secret.
+func (o Object) String() string { return o.Ref().String() }
+
+// GoString is String.
+func (o Object) GoString() string { return o.String() }
+
+// String says how much was built, of what.
+func (r *Result) String() string {
+	return fmt.Sprintf("kustomization %s: %d objects", r.Tier.Key(), len(r.Objects))
+}
+
+// Children are the Kustomizations among the objects: the tiers that this one
+// contains.
+func (r *Result) Children() []Object {
+	var children []Object
+	for _, o := range r.Objects {
+		if gk := o.GroupVersionKind().GroupKind(); gk.Group == flux.KustomizeGroup && gk.Kind == flux.KustomizationKind {
+			children = append(children, o)
+		}
+	}
+	return children
+}
+
+// Build builds the tier, a Kustomization of kustomize.toolkit.fluxcd.io, from
+// the tree of its source. Errors are those of the controller, prefixed with
+// the tier, and name files relative to the tree. A *RemoteBaseError is among
+// them where the controller would have used the network.
+func (b Builder) Build(ctx context.Context, tier *unstructured.Unstructured, tree *Tree) (*Result, error) {
+	result, _, err := b.build(ctx, tier, tree)
+	return result, err
+}
+
+// build also returns which variables led nowhere when it fails.
+func (b Builder) build(ctx context.Context, tier *unstructured.Unstructured, tree *Tree) (*Result, map[varKey]bool, error) {
+	vars := newVarReader(b.Variables)
+	result, err := b.run(ctx, tier, tree, vars)
+	if err != nil {
+		key := flux.Ref{Namespace: tier.GetNamespace(), Name: tier.GetName()}.Key()
+		return nil, vars.missing, fmt.Errorf("kustomization %s: %w", key, vars.redact(tree.readable(err)))
+	}
+	return result, vars.missing, nil
+}
+
+func (b Builder) run(ctx context.Context, tier *unstructured.Unstructured, tree *Tree, vars *varReader) (*Result, error) {
+	spec, typed, err := decode(tier)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{Tier: refOf(tier), Source: SourceOf(tier), tree: tree, missing: vars.missing}
+	if b.NoCrossNamespaceRefs && result.Source.Namespace != spec.GetNamespace() {
+		return nil, fmt.Errorf("source: can't access '%s/%s', cross-namespace references have been blocked", result.Source.Kind, result.Source.Key())
+	}
+	dir, err := securejoin.SecureJoin(tree.root, spec.Spec.Path)
+	if err != nil {
+		return nil, fmt.Errorf("path: %w", err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("kustomization path not found: %w", err)
+	}
+	files, err := b.generate(tree, dir, typed)
+	if err != nil {
+		return nil, fmt.Errorf("build: %w", err)
+	}
+	resources, err := b.kustomize(ctx, spec, typed, files, dir, vars)
+	if err != nil {
+		return nil, fmt.Errorf("build: %w", err)
+	}
+	result.manifests = files.manifests()
+	objects, err := ssautil.ReadObjects(bytes.NewReader(resources))
+	if err != nil {
+		return nil, fmt.Errorf("build: %w", err)
+	}
+	if result.Objects, result.Rejected, err = b.finish(spec, objects); err != nil {
+		return nil, fmt.Errorf("build: %w", err)
+	}
+	result.Unknown = vars.unknown()
+	return result, nil
+}
+
+// decode reads the tier as the controller does: through its types, which drop
+// what they do not know.
+func decode(tier *unstructured.Unstructured) (*kustomizev1.Kustomization, unstructured.Unstructured, error) {
+	if gk := tier.GroupVersionKind().GroupKind(); gk.Group != flux.KustomizeGroup || gk.Kind != flux.KustomizationKind {
+		return nil, unstructured.Unstructured{}, fmt.Errorf("it is a %s, not a %s of %s", gk, flux.KustomizationKind, flux.KustomizeGroup)
+	}
+	spec := &kustomizev1.Kustomization{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tier.Object, spec); err != nil {
+		return nil, unstructured.Unstructured{}, fmt.Errorf("decode: %w", err)
+	}
+	typed, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
+	if err != nil {
+		return nil, unstructured.Unstructured{}, fmt.Errorf("decode: %w", err)
+	}
+	return spec, unstructured.Unstructured{Object: typed}, nil
+}
+
+// generate makes the kustomization file that Flux builds from, in memory.
+func (b Builder) generate(tree *Tree, dir string, typed unstructured.Unstructured) (*overlay, error) {
+	// Without a kustomization file Flux decodes every manifest below, and
+	// copies what an alias stands for as it does.
+	if err := tree.checkManifests(dir); err != nil {
+		return nil, err
+	}
+	content, file, _, err := generator.NewGenerator(tree.root, typed).GenerateManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	return newOverlay(tree, file, content, b.AllowRemoteBases)
+}
+
+// kustomize is the controller's build: kustomize, then the variables.
+func (b Builder) kustomize(ctx context.Context, spec *kustomizev1.Kustomization, typed unstructured.Unstructured, files *overlay, dir string, vars *varReader) ([]byte, error) {
+	m, err := runKustomize(files, dir)
+	if files.refused != nil {
+		return nil, files.refused
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kustomize build failed: %w", err)
+	}
+	if err := b.substitute(ctx, spec, typed, m, vars); err != nil {
+		return nil, err
+	}
+	resources, err := m.AsYaml()
+	if err != nil {
+		return nil, fmt.Errorf("kustomize build failed: %w", err)
+	}
+	return resources, nil
+}
+
+func (b Builder) substitute(ctx context.Context, spec *kustomizev1.Kustomization, typed unstructured.Unstructured, m resmap.ResMap, vars *varReader) error {
+	for _, res := range m.Resources() {
+		if res.GetName() == "" || res.GetKind() == "" || res.GetApiVersion() == "" {
+			// The controller prints the whole object here; it may be a Secret.
+			return fmt.Errorf("failed to decode Kubernetes apiVersion, kind and name: one of the three is missing from an object (apiVersion %q, kind %q, name %q)",
+				res.GetApiVersion(), res.GetKind(), res.GetName())
+		}
+		if spec.Spec.PostBuild == nil {
+			continue
+		}
+		out, err := generator.SubstituteVariables(vars.collect(ctx), vars, typed, res,
+			generator.SubstituteWithStrict(!b.LooseSubstitution),
+			generator.SubstituteWithAlways(spec.GetSubstituteStrategy() == kustomizev1.SubstituteStrategyAlways))
+		if err != nil {
+			return fmt.Errorf("post build failed for '%s/%s': %w", res.GetGvk(), res.GetName(), err)
+		}
+		if out == nil {
+			continue
+		}
+		if _, err := m.Replace(res); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish is what the controller does between the build and the first request:
+// owner labels, normalisation, common metadata, the check for encrypted
+// Secrets, stages, order.
+func (b Builder) finish(spec *kustomizev1.Kustomization, objects []*unstructured.Unstructured) ([]Object, error, error) {
+	manager := ssa.NewResourceManager(nil, nil, ssa.Owner{Field: "kustomize-controller", Group: kustomizev1.GroupVersion.Group})
+	manager.SetOwnerLabels(objects, spec.GetName(), spec.GetNamespace())
+
+	all := make([]Object, len(objects))
+	var normal []*unstructured.Unstructured
+	for i, o := range objects {
+		all[i] = Object{Unstructured: o, Encrypted: isEncrypted(o)}
+		// Where the controller decrypts, it normalises what came out of it.
+		// Normalising the ciphertext would lose the SOPS metadata.
+		if !all[i].Encrypted || !decrypts(spec, o) {
+			normal = append(normal, o)
+		}
+	}
+	if err := normalize.UnstructuredList(normal); err != nil {
+		return nil, nil, err
+	}
+	if meta := spec.Spec.CommonMetadata; meta != nil {
+		ssautil.SetCommonMetadata(objects, meta.Labels, meta.Annotations)
+	}
+	var rejected error
+	for i, o := range objects {
+		if rejected == nil && !decrypts(spec, o) && isRejected(o) {
+			rejected = fmt.Errorf("%s is SOPS encrypted, configuring decryption is required for this secret to be reconciled", ssautil.FmtUnstructured(o))
+		}
+		ssautil.RemoveCABundleFromCRD(o)
+		all[i].Stage = Stage(o, b.CustomStageKinds)
+		all[i].Ignored = ssautil.AnyInMetadata(o, map[string]string{
+			kustomizev1.GroupVersion.Group + "/reconcile": kustomizev1.DisabledValue,
+			kustomizev1.GroupVersion.Group + "/ssa":       kustomizev1.IgnoreValue,
+		})
+	}
+	sort.Stable(byApplyOrder(all))
+	return all, rejected, nil
+}
+
+// byApplyOrder sorts by stage and then as ssa.ApplyAll does.
+type byApplyOrder []Object
+
+func (s byApplyOrder) Len() int      { return len(s) }
+func (s byApplyOrder) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s byApplyOrder) Less(i, j int) bool {
+	if s[i].Stage != s[j].Stage {
+		return s[i].Stage < s[j].Stage
+	}
+	return ssa.SortableUnstructureds{s[i].Unstructured, s[j].Unstructured}.Less(0, 1)
+}
+
+// SourceOf is the source that a Kustomization names, its namespace resolved.
+func SourceOf(tier *unstructured.Unstructured) flux.Ref {
+	ref, _, _ := unstructured.NestedStringMap(tier.Object, "spec", "sourceRef")
+	source := flux.Ref{APIVersion: ref["apiVersion"], Kind: ref["kind"], Namespace: ref["namespace"], Name: ref["name"]}
+	if source.Namespace == "" {
+		source.Namespace = tier.GetNamespace()
+	}
+	return source
+}
+
+func refOf(o *unstructured.Unstructured) flux.Ref { return Object{Unstructured: o}.Ref() }
+
+// readable is the error with the names of files as they are in the tree.
+func (t *Tree) readable(err error) error {
+	if text := t.relative(err.Error()); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
+}
+
+// checkManifests looks at the manifests that Flux would generate a
+// kustomization file from. It does nothing where there is one.
+func (t *Tree) checkManifests(dir string) error {
+	if hasKustomization(dir) {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			if path != dir && hasKustomization(path) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if extension := filepath.Ext(path); extension != ".yaml" && extension != ".yml" {
+			return nil
+		}
+		content, err := os.ReadFile(path) //nolint:gosec // below the tree's own root, which holds no links
+		if err != nil {
+			return err
+		}
+		return checkAliases(t.relative(path), content)
+	})
+}

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tiers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubestandup/kubestandup/pkg/cmd/util"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/printers"
+	"github.com/kubestandup/kubestandup/pkg/progress"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+	"github.com/kubestandup/kubestandup/pkg/wait"
+)
+
+// wait waits for the tiers, says on stderr what it waits for, and prints the
+// table in the end, whatever the end is.
+func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.Snapshot) error {
+	targets, err := o.targets(tiers.Build(snapshot, tiers.Options{}))
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(target.Config())
+	if err != nil {
+		return fmt.Errorf("client for %s: %w", target.URL(), err)
+	}
+	bar := progress.For(o.shell.ErrOut)
+	defer bar.Close()
+	follow := &follower{bar: bar, state: map[flux.Ref]tiers.State{}}
+	start := time.Now()
+	waitErr := wait.Run(ctx, client, snapshot.Served, wait.Options{
+		Targets: targets, Timeout: o.Timeout, Nudge: o.Nudge,
+		Observe: follow.observe,
+		Trouble: func(err error) { bar.Println("Warning: " + util.Message(err) + "; trying again") },
+	})
+	bar.Close()
+	if waitErr != nil && follow.last == nil {
+		return waitErr
+	}
+	if errors.Is(waitErr, context.Canceled) {
+		fmt.Fprintf(o.shell.ErrOut, "Interrupted after %s; to go on: %s --wait %s\n",
+			time.Since(start).Round(time.Second), o.shell.CommandPrefix(), target.Args())
+		return waitErr
+	}
+	rows, err := o.pick(follow.last)
+	if err == nil {
+		err = o.print(target, follow.last, rows)
+	}
+	if waitErr == nil && err == nil {
+		fmt.Fprintf(o.shell.ErrOut, "%d tiers Ready after %s\n", count(rows, tiers.Ready), time.Since(start).Round(100*time.Millisecond))
+	}
+	return errors.Join(waitErr, err)
+}
+
+func count(rows []*tiers.Node, s tiers.State) (n int) {
+	for _, r := range rows {
+		if r.State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// follower turns graphs into lines of progress.
+type follower struct {
+	bar   *progress.Progress
+	state map[flux.Ref]tiers.State
+	last  *tiers.Graph
+}
+
+func (f *follower) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
+	f.last = g
+	waiting := map[flux.Ref]bool{}
+	for _, n := range left {
+		waiting[n.Ref] = true
+	}
+	now := time.Now()
+	for _, n := range g.Tiers() {
+		subject := printers.OneLine(n.Ref.Key())
+		was, known := f.state[n.Ref]
+		switch {
+		case waiting[n.Ref]:
+			if known && was == tiers.Ready {
+				f.bar.Println(subject + " is no longer Ready; still waiting for it")
+			}
+			f.bar.Set(subject, printers.OneLine(status(n, now)))
+		case known && was != tiers.Ready && n.State == tiers.Ready:
+			f.bar.Done(subject, "✔", "Ready at "+shortRevision(n.AppliedRevision()))
+		case n.State == tiers.Suspended && !known:
+			f.bar.Done(subject, "-", status(n, now)+"; nothing that is waited for needs it")
+		}
+		f.state[n.Ref] = n.State
+	}
+	for _, n := range nudged {
+		f.bar.Set(printers.OneLine(n.Ref.Key()), "nudged: its dependencies are met")
+	}
+}

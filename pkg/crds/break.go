@@ -1,0 +1,283 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilwait "k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/kubestandup/kubestandup/pkg/flux"
+)
+
+// triggerManager applies the trigger. It starts with "kubectl" so that
+// kustomize-controller takes the object over in silence: it drops the managed
+// fields of such managers before its own apply (fluxcd/pkg/ssa patch.go,
+// matchFieldManager, v0.76.2), so nothing of ours is left on the object.
+const triggerManager = "kubectl-standup"
+
+// discoveryPoll is how often discovery is asked for a kind whose CRD is
+// Established. Discovery cannot be watched, and follows within a second.
+const discoveryPoll = 200 * time.Millisecond
+
+const (
+	exitDeadline = 4
+	exitRefused  = 6
+)
+
+// RefusedError says that breaking a deadlock is not safe, or makes no sense,
+// before something else has happened.
+type RefusedError struct {
+	Trigger flux.Ref
+	Reason  string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s is not applied: %s", e.Trigger, e.Reason)
+}
+
+// ExitCode is 6, refused.
+func (*RefusedError) ExitCode() int { return exitRefused }
+
+// DeadlineError says that the kinds did not appear in time.
+type DeadlineError struct {
+	Trigger  flux.Ref
+	Waited   time.Duration
+	Missing  []string
+	Operator Operator
+}
+
+func (e *DeadlineError) Error() string {
+	return fmt.Sprintf("%s was applied, but after %s these are not served: %s\n%s",
+		e.Trigger, e.Waited, joinAnd(e.Missing), e.Operator.Sentence())
+}
+
+// ExitCode is 4, past a deadline.
+func (*DeadlineError) ExitCode() int { return exitDeadline }
+
+// Break is how a deadlock is broken.
+type Break struct {
+	// DryRun sends the trigger with dryRun=All and stops there.
+	DryRun bool
+	// Timeout is how long the operator may take to create the kinds.
+	Timeout time.Duration
+	// Say is told what is done, one line at a time.
+	Say func(string)
+}
+
+// Break applies each trigger that the deadlock keeps back, and nothing else,
+// exactly as Flux would render it; waits until the kinds that the tier lacks
+// are Established and discoverable; and nudges the tier.
+//
+// It returns a *RefusedError (exit 6) when the trigger cannot work yet, and a
+// *DeadlineError (exit 4) when the kinds do not appear.
+func (c *Cluster) Break(ctx context.Context, d *Diagnosis, b Break) error {
+	if d.Verdict == Deadlock {
+		for _, t := range d.Kept() {
+			if err := c.apply(ctx, t, b); err != nil {
+				return err
+			}
+		}
+	}
+	if b.DryRun {
+		b.Say(fmt.Sprintf("%s would be nudged", d.Tier))
+		return nil
+	}
+	if _, err := flux.Nudge(ctx, c.dynamic, d.served, d.Tier); err != nil {
+		return err
+	}
+	b.Say(fmt.Sprintf("%s nudged", d.Tier))
+	return nil
+}
+
+func (c *Cluster) apply(ctx context.Context, t Trigger, b Break) error {
+	ref := t.Object.Ref()
+	if err := c.refuse(ctx, t); err != nil {
+		return err
+	}
+	operator, err := c.Operator(ctx, t.Relation)
+	if err != nil {
+		return err
+	}
+	if !operator.Found() {
+		b.Say("Warning: " + operator.Sentence() + "; going on, since it may run elsewhere")
+	}
+	served, err := Discover(ctx, c.discovery)
+	if err != nil {
+		return err
+	}
+	res, ok := served.Resource(t.Object.GroupVersionKind())
+	if !ok {
+		return &RefusedError{ref, fmt.Sprintf("its kind is not served in version %s", t.Object.GroupVersionKind().Version)}
+	}
+	options := metav1.ApplyOptions{FieldManager: triggerManager}
+	if b.DryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	client := c.dynamic.Resource(t.Object.GroupVersionKind().GroupVersion().WithResource(res.Plural)).Namespace(ref.Namespace)
+	if _, err := client.Apply(ctx, ref.Name, t.Object.Unstructured.DeepCopy(), options); err != nil {
+		if apierrors.IsConflict(err) {
+			return fmt.Errorf("%s appeared meanwhile, and others manage it: %w", ref, err)
+		}
+		return fmt.Errorf("apply %s: %w", ref, err)
+	}
+	if b.DryRun {
+		b.Say(fmt.Sprintf("%s would be applied (server dry run)", ref))
+		return nil
+	}
+	b.Say(fmt.Sprintf("%s applied", ref))
+	return c.awaitKinds(ctx, t, b)
+}
+
+// refuse says why a trigger cannot work yet.
+func (c *Cluster) refuse(ctx context.Context, t Trigger) error {
+	ref := t.Object.Ref()
+	if !t.Served {
+		return &RefusedError{ref, fmt.Sprintf("its own CRD is not Established; the tier that installs %s has not run yet: see `kubectl tiers`", t.Relation.System)}
+	}
+	namespace := ref.Namespace
+	if namespace == "" && t.Relation.Operator != nil {
+		namespace = t.Relation.Operator.Namespace
+	}
+	if namespace == "" {
+		return nil
+	}
+	ns, err := c.typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return &RefusedError{ref, fmt.Sprintf("namespace %s does not exist; the tier that makes it has not run yet: see `kubectl tiers`", namespace)}
+	case err != nil:
+		return fmt.Errorf("get namespace %s: %w", namespace, err)
+	case ns.DeletionTimestamp != nil:
+		return &RefusedError{ref, fmt.Sprintf("namespace %s is being deleted", namespace)}
+	}
+	return nil
+}
+
+// awaitKinds waits until the kinds that the trigger creates, as far as the
+// tier lacks them, are Established and in discovery.
+func (c *Cluster) awaitKinds(ctx context.Context, t Trigger, b Break) error {
+	start := time.Now()
+	wanted := t.definitions()
+	limited, cancel := context.WithTimeout(ctx, b.Timeout)
+	defer cancel()
+	group, groupCtx := errgroup.WithContext(limited)
+	for _, name := range wanted {
+		group.Go(func() error { return c.awaitEstablished(groupCtx, name) })
+	}
+	err := group.Wait()
+	if err == nil {
+		err = c.awaitDiscovery(limited, t.Creates)
+	}
+	var bad *definitionError
+	switch {
+	case err == nil:
+		b.Say(fmt.Sprintf("%s served after %s", kindNames(t.Creates), time.Since(start).Round(100*time.Millisecond)))
+		return nil
+	case errors.As(err, &bad):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() == nil:
+		return err
+	}
+	operator, lookErr := c.Operator(ctx, t.Relation)
+	if lookErr != nil {
+		return lookErr
+	}
+	return &DeadlineError{Trigger: t.Object.Ref(), Waited: b.Timeout, Missing: c.absent(ctx, wanted), Operator: operator}
+}
+
+// definitionError is a CRD that will never be Established.
+type definitionError struct{ name, why string }
+
+func (e *definitionError) Error() string {
+	return fmt.Sprintf("CRD %s will not be Established: %s", e.name, e.why)
+}
+
+// awaitEstablished watches one CRD.
+func (c *Cluster) awaitEstablished(ctx context.Context, name string) error {
+	crds := c.dynamic.Resource(customResourceDefinition())
+	only := fields.OneTermEqualSelector("metadata.name", name).String()
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = only
+			return crds.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = only
+			return crds.Watch(ctx, o)
+		},
+	}
+	_, err := watchtools.UntilWithSync(ctx, lw, &unstructured.Unstructured{}, nil, func(e watch.Event) (bool, error) {
+		crd, ok := e.Object.(*unstructured.Unstructured)
+		if !ok || e.Type == watch.Deleted {
+			return false, nil
+		}
+		return established(crd)
+	})
+	return err
+}
+
+// established reads a CRD's conditions. A name that clashes with another CRD's
+// is no "not yet": nothing resolves it by itself.
+func established(crd *unstructured.Unstructured) (bool, error) {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	done := false
+	for _, raw := range conditions {
+		c, _ := raw.(map[string]any)
+		switch {
+		case c["type"] == "NamesAccepted" && c["status"] == "False":
+			return false, &definitionError{crd.GetName(), fmt.Sprint(c["message"])}
+		case c["type"] == "Established" && c["status"] == "True":
+			done = true
+		}
+	}
+	return done, nil
+}
+
+// awaitDiscovery waits until discovery shows the kinds: for about a second
+// after it is Established, a CRD is not served yet.
+func (c *Cluster) awaitDiscovery(ctx context.Context, kinds []schema.GroupVersionKind) error {
+	return utilwait.PollUntilContextCancel(ctx, discoveryPoll, true, func(ctx context.Context) (bool, error) {
+		served, err := Discover(ctx, c.discovery)
+		if err != nil {
+			return false, nil //nolint:nilerr // an API server that restarts is waited for, too
+		}
+		for _, kind := range kinds {
+			if _, ok := served.Resource(kind); !ok {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// absent names those of the CRDs that are not there.
+func (c *Cluster) absent(ctx context.Context, names []string) []string {
+	var out []string
+	for _, name := range names {
+		crd, err := c.dynamic.Resource(customResourceDefinition()).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			if ok, _ := established(crd); ok {
+				continue
+			}
+		}
+		out = append(out, name)
+	}
+	return out
+}

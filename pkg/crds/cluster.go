@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crds
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubestandup/kubestandup/pkg/build"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/knowledge"
+)
+
+// customResourceDefinition names the definitions themselves to a client.
+func customResourceDefinition() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// Cluster is one cluster whose deadlocks are found and broken. Close it.
+type Cluster struct {
+	dynamic   dynamic.Interface
+	discovery discovery.DiscoveryInterface
+	typed     kubernetes.Interface
+	artifacts *build.Fetcher
+	builder   build.Builder
+	book      *knowledge.Base
+}
+
+// New makes clients from a guarded configuration. artifacts is the way to a
+// source's artifact through the API server, which the guard opens.
+func New(cfg *rest.Config, artifacts build.Cluster, book *knowledge.Base) (*Cluster, error) {
+	dyn, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client for %s: %w", cfg.Host, err)
+	}
+	typed, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client for %s: %w", cfg.Host, err)
+	}
+	return &Cluster{
+		dynamic: dyn, discovery: typed.Discovery(), typed: typed, book: book,
+		artifacts: build.NewFetcher(typed.CoreV1(), artifacts),
+		builder:   build.Builder{Variables: build.ClusterVariables(typed.CoreV1())},
+	}, nil
+}
+
+// Close removes what was fetched.
+func (c *Cluster) Close() error { return c.artifacts.Close() }
+
+// Diagnose builds a tier as Flux would and says why it lacks kinds. The errors
+// are those of fetching its source's artifact (build.ErrNoArtifact and
+// build.ErrUnreachable among them), of the build, and of the API server.
+func (c *Cluster) Diagnose(ctx context.Context, s *flux.Snapshot, tier flux.Ref) (*Diagnosis, error) {
+	kustomization, err := c.get(ctx, s, tier)
+	if err != nil {
+		return nil, err
+	}
+	source := findSource(s, build.SourceOf(kustomization))
+	if source == nil {
+		return nil, fmt.Errorf("%s: its source %s does not exist", tier, build.SourceOf(kustomization))
+	}
+	tree, err := c.artifacts.Fetch(ctx, *source)
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.builder.Build(ctx, kustomization, tree)
+	if err != nil {
+		return nil, err
+	}
+	served, err := Discover(ctx, c.discovery)
+	if err != nil {
+		return nil, err
+	}
+	var listErr error
+	d := judge(tier, result.Objects, served, c.book, func(gk schema.GroupKind) []flux.Ref {
+		refs, err := c.live(ctx, served, gk)
+		if err != nil && listErr == nil {
+			listErr = err
+		}
+		return refs
+	})
+	d.served = s.Served
+	return d, listErr
+}
+
+func findSource(s *flux.Snapshot, ref flux.Ref) *flux.Source {
+	for i := range s.Sources {
+		if r := s.Sources[i].Ref; r.Kind == ref.Kind && r.Namespace == ref.Namespace && r.Name == ref.Name {
+			return &s.Sources[i]
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) get(ctx context.Context, s *flux.Snapshot, tier flux.Ref) (*unstructured.Unstructured, error) {
+	res, ok := flux.ResourceOf(s.Served, tier.Kind)
+	if !ok {
+		return nil, fmt.Errorf("%s: the cluster does not serve its kind", tier)
+	}
+	u, err := c.dynamic.Resource(res.GroupVersionResource()).Namespace(tier.Namespace).Get(ctx, tier.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", tier, err)
+	}
+	return u, nil
+}
+
+// live lists the resources of a kind, in the first version that is served.
+func (c *Cluster) live(ctx context.Context, served *Served, gk schema.GroupKind) ([]flux.Ref, error) {
+	versions := served.Versions(gk)
+	if len(versions) == 0 {
+		return nil, nil
+	}
+	gvk := gk.WithVersion(versions[0])
+	res, _ := served.Resource(gvk)
+	list, err := c.dynamic.Resource(gvk.GroupVersion().WithResource(res.Plural)).List(ctx, metav1.ListOptions{Limit: 100})
+	if apierrors.IsNotFound(err) {
+		return nil, nil // the kind went away since it was discovered
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", res.Plural, err)
+	}
+	var refs []flux.Ref
+	for i := range list.Items {
+		o := &list.Items[i]
+		refs = append(refs, flux.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()})
+	}
+	return refs, nil
+}
+
+// crdKinds reads what a CustomResourceDefinition defines.
+func crdKinds(crd *unstructured.Unstructured) (group, kind string, versions []string) {
+	group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		name, _ := m["name"].(string)
+		if served, _ := m["served"].(bool); served {
+			versions = append(versions, name)
+		}
+	}
+	return group, kind, versions
+}

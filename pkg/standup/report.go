@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package standup is the bring-up of a cluster as steps that can be run again
+// at any time.
+package standup
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubestandup/kubestandup/pkg/finding"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+)
+
+// Result is how a step ended.
+type Result string
+
+// The results of a step.
+const (
+	OK       Result = "ok"
+	Findings Result = "findings"
+	Failed   Result = "failed"
+	Skipped  Result = "skipped"
+)
+
+// Report is the versioned report of `kubectl standup`.
+type Report struct {
+	metav1.TypeMeta `json:",inline"`
+	Server          tiers.Server `json:"server"`
+	Steps           []StepReport `json:"steps"`
+}
+
+// StepReport is what one step found and did.
+type StepReport struct {
+	Name   string `json:"name"`
+	Result Result `json:"result"`
+	// Seconds is how long the step took.
+	Seconds  float64           `json:"seconds"`
+	Checks   []Check           `json:"checks,omitempty"`
+	Findings []finding.Finding `json:"findings,omitempty"`
+	// Next is the command that goes on from here, absent when nothing is left.
+	Next string `json:"next,omitempty"`
+}
+
+// Check is one question that a step asked, and the answer where it is good.
+type Check struct {
+	Name string `json:"name"`
+	// Message says what was found to be as it should.
+	Message string `json:"message,omitempty"`
+	// Findings are what was not.
+	Findings []finding.Finding `json:"-"`
+}
+
+// close sets what follows from the checks.
+func (s *StepReport) close() {
+	for _, c := range s.Checks {
+		s.Findings = append(s.Findings, c.Findings...)
+	}
+	s.Result = OK
+	if slices.ContainsFunc(s.Findings, func(f finding.Finding) bool { return f.Severity != finding.Info }) {
+		s.Result = Findings
+	}
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wait
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+)
+
+// Targets are the tiers to wait for.
+type Targets struct {
+	// Names are waited for with all that they depend on; none means all tiers.
+	Names []flux.Ref
+	// Namespace narrows "all tiers", empty for every namespace.
+	Namespace string
+	// Releases includes HelmReleases where no names are given.
+	Releases bool
+}
+
+// in picks the tiers to wait for out of a graph, and the names that are not
+// there.
+func (t Targets) in(g *tiers.Graph) (found []*tiers.Node, absent []flux.Ref) {
+	if len(t.Names) == 0 {
+		for _, n := range g.Tiers() {
+			if (t.Namespace == "" || t.Namespace == n.Ref.Namespace) && (t.Releases || n.Ref.Kind == flux.KustomizationKind) {
+				found = append(found, n)
+			}
+		}
+		return found, nil
+	}
+	for _, name := range t.Names {
+		if n := g.Node(name); n != nil {
+			found = append(found, n)
+		} else {
+			absent = append(absent, name)
+		}
+	}
+	return g.Ancestors(found...), absent
+}
+
+// clocks remember since when each tier has had what it depends on. A
+// dependency that flaps does not set its clock back; a tier that became Ready
+// starts a new one when it is Ready no longer.
+type clocks map[flux.Ref]time.Time
+
+func (c clocks) update(g *tiers.Graph, now time.Time) {
+	for _, n := range g.Tiers() {
+		_, running := c[n.Ref]
+		switch {
+		case n.State == tiers.Ready:
+			delete(c, n.Ref)
+		case !running && met(n):
+			c[n.Ref] = now
+		}
+	}
+}
+
+// met is true when a tier has all that it depends on: from here on the time
+// is its own.
+func met(n *tiers.Node) bool {
+	for _, b := range n.Blockers {
+		if b.Reason != tiers.NoArtifact { // a source has no deadline of its own
+			return false
+		}
+	}
+	if !n.Wait {
+		return true
+	}
+	return !slices.ContainsFunc(n.Contains, func(child *tiers.Node) bool { return child.State != tiers.Ready })
+}
+
+// allowed is how long a tier may take: one attempt, and one whole retry. A
+// first attempt that lost a race fails at once; one that timed out is repeated
+// in full.
+func allowed(n *tiers.Node) time.Duration {
+	return n.Timeout + n.RetryInterval + n.Timeout
+}
+
+// decision is what the graph says about the wait.
+type decision struct {
+	done bool
+	err  error
+	// next is when the nearest deadline passes, zero when none is running.
+	next time.Time
+	left []*tiers.Node
+}
+
+// decide answers whether the wait is over. It is pure: the same graph, clocks
+// and time give the same answer.
+func decide(g *tiers.Graph, t Targets, c clocks, now time.Time) decision {
+	var d decision
+	waited, absent := t.in(g)
+	for _, n := range waited {
+		if n.State != tiers.Ready && n.State != tiers.Suspended {
+			d.left = append(d.left, n)
+		}
+	}
+	if d.err = stuck(d.left); d.err != nil {
+		return d
+	}
+	if named := suspendedTarget(g, t); named != nil {
+		d.err = &StuckError{Tier: named.Ref, Root: *named.Root}
+		return d
+	}
+	if len(d.left) == 0 && len(absent) == 0 {
+		d.done = true
+		return d
+	}
+	if atRest(g) {
+		if len(absent) > 0 {
+			d.err = &AbsentError{Tier: absent[0]}
+			return d
+		}
+		n := d.left[0]
+		d.err = &StuckError{Tier: n.Ref, Root: *n.Root}
+		return d
+	}
+	for _, n := range d.left {
+		since, running := c[n.Ref]
+		if !running {
+			continue
+		}
+		end := since.Add(allowed(n))
+		if !now.Before(end) {
+			d.err = &DeadlineError{Tier: n.Ref, Allowed: allowed(n), Left: summary(d.left)}
+			return d
+		}
+		if d.next.IsZero() || end.Before(d.next) {
+			d.next = end
+		}
+	}
+	return d
+}
+
+// stuck finds a tier whose root cause nobody will remove.
+func stuck(left []*tiers.Node) error {
+	for _, n := range left {
+		if n.Root.State == tiers.Wedged || n.Root.State == tiers.Suspended {
+			return &StuckError{Tier: n.Ref, Root: *n.Root}
+		}
+	}
+	return nil
+}
+
+// suspendedTarget is a tier that was asked for by name and is suspended: the
+// only case in which a suspended tier that nothing needs is waited for.
+func suspendedTarget(g *tiers.Graph, t Targets) *tiers.Node {
+	for _, name := range t.Names {
+		if n := g.Node(name); n != nil && n.State == tiers.Suspended && !n.IsReady() {
+			return n
+		}
+	}
+	return nil
+}
+
+// atRest is true when no controller will do anything more: each tier is Ready,
+// suspended, wedged, or blocked by something that is none of the others. What
+// does not exist then, nothing will create.
+func atRest(g *tiers.Graph) bool {
+	return !slices.ContainsFunc(g.Tiers(), func(n *tiers.Node) bool {
+		switch n.State {
+		case tiers.Progressing, tiers.Retrying:
+			return true
+		case tiers.Blocked:
+			return n.Root.State == tiers.Progressing || n.Root.State == tiers.Retrying ||
+				n.Root.Last().Reason == tiers.NoArtifact
+		}
+		return false
+	})
+}
+
+func summary(left []*tiers.Node) []Left {
+	out := make([]Left, 0, len(left))
+	for _, n := range left {
+		out = append(out, Left{Tier: n.Ref, State: n.State, Root: *n.Root})
+	}
+	return out
+}

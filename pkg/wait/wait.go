@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+)
+
+// Options say what to wait for, and how.
+type Options struct {
+	Targets Targets
+	// Timeout of the whole wait; none when zero.
+	Timeout time.Duration
+	// Nudge asks each tier to reconcile the moment its dependencies are met.
+	Nudge bool
+	// Diagnose looks closer at a tier that failed on a missing kind, and says
+	// why no controller will ever heal that, or nothing when a retry will. It
+	// is asked once per tier and revision. Nil means that nobody looks.
+	Diagnose func(context.Context, *tiers.Graph, *tiers.Node) (why string, err error)
+	// Observe is told of each new graph, from one goroutine at a time; nil is
+	// allowed. nudged are the tiers that were just asked to reconcile.
+	Observe func(g *tiers.Graph, left, nudged []*tiers.Node)
+	// Trouble is told of errors that are being retried; nil is allowed.
+	Trouble func(error)
+}
+
+// Run waits until the targets are Ready at the current revision of their
+// sources. It returns nil then; a *StuckError or *AbsentError (exit 3) when
+// waiting longer is useless; a *DeadlineError (exit 4) when a tier or the whole
+// wait took too long; ctx.Err() when it was interrupted.
+func Run(ctx context.Context, client dynamic.Interface, served []flux.Resource, o Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &waiter{
+		Options: o, client: client, served: served,
+		cache: flux.NewCache(served), clocks: clocks{}, nudges: nudges{},
+		asked: map[flux.Ref]string{}, wedged: map[flux.Ref]verdict{},
+		verdicts: make(chan verdict),
+	}
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	defer cancel()
+
+	watched := watchedKinds(served)
+	w.signals = newSignals(len(watched))
+	for _, res := range watched {
+		watches.Go(func() { follow(ctx, client, res, w.cache, w.signals) })
+	}
+	return w.loop(ctx, len(watched))
+}
+
+// watchedKinds leaves out what no answer depends on.
+func watchedKinds(served []flux.Resource) []flux.Resource {
+	var out []flux.Resource
+	for _, res := range served {
+		if res.Kind != "HelmRepository" {
+			out = append(out, res)
+		}
+	}
+	return out
+}
+
+type waiter struct {
+	Options
+	client  dynamic.Interface
+	served  []flux.Resource
+	cache   *flux.Cache
+	signals signals
+	clocks  clocks
+	nudges  nudges
+	// asked is the revision at which each tier was last diagnosed.
+	asked    map[flux.Ref]string
+	wedged   map[flux.Ref]verdict
+	verdicts chan verdict
+}
+
+// verdict is the answer of Diagnose for a tier at a revision.
+type verdict struct {
+	tier     flux.Ref
+	revision string
+	why      string
+	err      error
+}
+
+func (w *waiter) loop(ctx context.Context, kinds int) error {
+	var timeout <-chan time.Time
+	if w.Timeout > 0 {
+		t := time.NewTimer(w.Timeout)
+		defer t.Stop()
+		timeout = t.C
+	}
+	deadline := time.NewTimer(0)
+	deadline.Stop()
+	defer deadline.Stop()
+
+	var left []*tiers.Node
+	for listed := 0; ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout:
+			if listed < kinds {
+				return &DeadlineError{Allowed: w.Timeout}
+			}
+			return &DeadlineError{Allowed: w.Timeout, Left: summary(left)}
+		case err := <-w.signals.fatal:
+			return err
+		case err := <-w.signals.trouble:
+			w.trouble(err)
+			continue
+		case <-w.signals.synced:
+			listed++
+		case v := <-w.verdicts:
+			w.judge(v)
+		case <-w.signals.changed:
+		case <-deadline.C:
+		}
+		if listed < kinds {
+			continue // half a picture would show edges to tiers not yet read
+		}
+		d, err := w.look(ctx)
+		if err != nil {
+			return err
+		}
+		if d.done || d.err != nil {
+			return d.err
+		}
+		left = d.left
+		if !d.next.IsZero() {
+			deadline.Reset(time.Until(d.next))
+		}
+	}
+}
+
+// look makes the graph and does what it calls for.
+func (w *waiter) look(ctx context.Context) (decision, error) {
+	snapshot, err := w.cache.Snapshot()
+	if err != nil {
+		return decision{}, err
+	}
+	if len(snapshot.Tiers) == 0 {
+		return decision{}, errors.New("the cluster holds no Kustomization and no HelmRelease: nothing to wait for")
+	}
+	wedged := map[flux.Ref]string{}
+	for ref, v := range w.wedged {
+		wedged[ref] = v.why
+	}
+	g := tiers.Build(snapshot, tiers.Options{Wedged: wedged})
+	if w.outdated(g) {
+		return w.look(ctx)
+	}
+	now := time.Now()
+	w.clocks.update(g, now)
+	d := decide(g, w.Targets, w.clocks, now)
+	var nudged []*tiers.Node
+	if d.err == nil && !d.done {
+		w.diagnose(ctx, g, d.left)
+		if w.Nudge {
+			nudged, err = w.nudges.send(ctx, w.client, w.served, d.left)
+			if err != nil && !passing(err) {
+				return d, err
+			}
+			w.trouble(err) // the relist after the API server is back tries again
+		}
+	}
+	if w.Observe != nil {
+		w.Observe(g, d.left, nudged)
+	}
+	return d, nil
+}
+
+func (w *waiter) trouble(err error) {
+	if err != nil && w.Trouble != nil {
+		w.Trouble(err)
+	}
+}
+
+// outdated drops the verdicts that the cluster has moved past: the tier is
+// Ready, or is built from another revision now.
+func (w *waiter) outdated(g *tiers.Graph) bool {
+	dropped := false
+	for ref, v := range w.wedged {
+		n := g.Node(ref)
+		if n == nil || n.IsReady() || revisionOf(n) != v.revision {
+			delete(w.wedged, ref)
+			delete(w.asked, ref)
+			dropped = true
+		}
+	}
+	return dropped
+}
+
+func revisionOf(n *tiers.Node) string {
+	return fmt.Sprintf("%d@%s", n.Generation, n.LastAttemptedRevision)
+}
+
+// diagnose asks, in the background, about tiers that failed on a missing kind.
+func (w *waiter) diagnose(ctx context.Context, g *tiers.Graph, left []*tiers.Node) {
+	if w.Diagnose == nil {
+		return
+	}
+	for _, n := range left {
+		rev := revisionOf(n)
+		if n.State != tiers.Retrying || !n.MissesKind() || w.asked[n.Ref] == rev {
+			continue
+		}
+		w.asked[n.Ref] = rev
+		go func() {
+			why, err := w.Diagnose(ctx, g, n)
+			select {
+			case w.verdicts <- verdict{n.Ref, rev, why, err}:
+			case <-ctx.Done():
+			}
+		}()
+	}
+}
+
+func (w *waiter) judge(v verdict) {
+	switch {
+	case v.err != nil:
+		w.trouble(fmt.Errorf("%s: whether a retry will heal it could not be found out: %w", v.tier, v.err))
+	case v.why != "":
+		w.wedged[v.tier] = v
+	}
+}

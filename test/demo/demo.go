@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kubestandup/kubestandup/test/cluster"
+	"github.com/kubestandup/kubestandup/test/cluster/programs"
+)
+
+// repo is the GitOps repository of the incident. CDI's own install, which the
+// platform tier applies, is not in it: it comes out of CDI's module.
+//
+//go:embed all:repo
+var repo embed.FS
+
+// attempts is how often the tier must have failed before the demo calls it a
+// deadlock.
+const attempts = 3
+
+func run(ctx context.Context, out io.Writer, keep bool) error {
+	d := &demo{out: out, start: time.Now()}
+	d.title("Preparing")
+	if _, err := programs.Build(ctx, out); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "kubestandup-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	d.dir = dir
+	if err := d.buildPlugins(ctx); err != nil {
+		return err
+	}
+	c, err := cluster.Start(ctx, cluster.Options{
+		Name:            "demo",
+		Components:      []cluster.Component{cluster.ControllerManager, cluster.SourceController, cluster.KustomizeController, cluster.HelmController},
+		FluxDeployments: true,
+		Kubelet:         true,
+	})
+	if err != nil {
+		return err
+	}
+	defer c.StopAll() //nolint:errcheck // the processes die with this one
+	d.cluster = c
+	d.took("a cold cluster with Flux is up")
+
+	if err := d.wedge(ctx); err != nil {
+		return err
+	}
+	if err := d.repair(ctx); err != nil {
+		return err
+	}
+	d.summary()
+	if !keep {
+		return nil
+	}
+	d.say("\nThe cluster stays up until Ctrl-C. In another terminal:\n")
+	d.say("  export KUBECONFIG=%s PATH=%s:$PATH\n  cd %s && kubectl tiers\n", c.Kubeconfig(), d.bin(), d.checkout())
+	<-ctx.Done()
+	return nil
+}
+
+type demo struct {
+	out     io.Writer
+	dir     string
+	cluster *cluster.Cluster
+	start   time.Time
+	last    time.Time
+	parts   []part
+}
+
+type part struct {
+	what string
+	took time.Duration
+}
+
+func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.out, format, args...) }
+
+func (d *demo) title(text string) {
+	d.say("\n── %s %s\n", text, strings.Repeat("─", max(0, 74-len(text))))
+	d.last = time.Now()
+}
+
+// took notes how long the part that just ended took.
+func (d *demo) took(what string) {
+	d.parts = append(d.parts, part{what, time.Since(d.last)})
+	d.say("%s (%s)\n", what, time.Since(d.last).Round(100*time.Millisecond))
+	d.last = time.Now()
+}
+
+func (d *demo) bin() string      { return filepath.Join(d.dir, "bin") }
+func (d *demo) checkout() string { return filepath.Join(d.dir, "gitops", "clusters", "demo") }
+
+// wedge pushes the repository and waits until the real kustomize-controller
+// has failed several times.
+func (d *demo) wedge(ctx context.Context) error {
+	d.title("The incident: one tier applies the CDI resource and a StorageProfile together")
+	tree, err := d.writeCheckout()
+	if err != nil {
+		return err
+	}
+	if _, err := d.cluster.Push(ctx, "gitops", tree, "the platform"); err != nil {
+		return err
+	}
+	err = d.cluster.InstallRoot(ctx, cluster.Root{Repo: "gitops", Path: "./clusters/demo", Prune: true})
+	if err != nil {
+		return err
+	}
+	tier := &kustomizev1.Kustomization{}
+	tier.Namespace, tier.Name = cluster.FluxNamespace, "platform-config"
+	failed, seen := 0, time.Time{}
+	err = d.cluster.Until(ctx, tier, func() bool {
+		ready := meta.FindStatusCondition(tier.Status.Conditions, "Ready")
+		if ready == nil || ready.Status != "False" || !strings.Contains(ready.Message, "no matches for kind") || !ready.LastTransitionTime.After(seen) {
+			return false
+		}
+		failed, seen = failed+1, ready.LastTransitionTime.Time
+		d.say("  kustomize-controller, attempt %d: %s\n", failed, firstLine(ready.Message))
+		return failed == attempts
+	})
+	if err != nil {
+		return err
+	}
+	d.took(fmt.Sprintf("the cluster is wedged: %d attempts, and a retry every %s changes nothing", failed, tier.Spec.RetryInterval.Duration))
+	return nil
+}
+
+// repair is what a person types.
+func (d *demo) repair(ctx context.Context) error {
+	d.title("See it")
+	d.say("standup.yaml names the cluster that is meant; without it no step runs.\n")
+	if err := d.writeConfig(ctx); err != nil {
+		return err
+	}
+	if err := d.kubectl(ctx, 0, "tiers"); err != nil {
+		return err
+	}
+	if err := d.kubectl(ctx, 0, "tiers", "why", "apps-vms"); err != nil {
+		return err
+	}
+	if err := d.kubectl(ctx, 3, "standup", "preflight"); err != nil {
+		return err
+	}
+	d.took("understood")
+
+	d.title("Break it")
+	if err := d.kubectl(ctx, 0, "standup", "crds"); err != nil {
+		return err
+	}
+	d.took("the deadlock is broken")
+
+	d.title("Prove it")
+	if err := d.kubectl(ctx, 0, "tiers", "--wait", "--nudge", "--timeout", "5m"); err != nil {
+		return err
+	}
+	d.took("every tier is Ready")
+	if err := d.kubectl(ctx, 0, "standup", "preflight"); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (d *demo) summary() {
+	d.title("How long each part took")
+	for _, p := range d.parts {
+		d.say("%8s  %s\n", p.took.Round(100*time.Millisecond), p.what)
+	}
+	d.say("%8s  in all\n", time.Since(d.start).Round(100*time.Millisecond))
+}
+
+// writeCheckout writes the repository where the plugins are called, and
+// returns it.
+func (d *demo) writeCheckout() (fs.FS, error) {
+	root := filepath.Join(d.dir, "gitops")
+	tree, err := fs.Sub(repo, "repo")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(root, tree); err != nil {
+		return nil, err
+	}
+	install, err := d.cluster.CDIInstall()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(root, "platform", "cdi-operator.yaml"), []byte(install), 0o600); err != nil {
+		return nil, err
+	}
+	// What marks the root of a repository for the search for standup.yaml.
+	if err := os.Mkdir(filepath.Join(root, ".git"), 0o700); err != nil {
+		return nil, err
+	}
+	return os.DirFS(root), nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

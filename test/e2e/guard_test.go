@@ -1,0 +1,366 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package e2e
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubestandup/kubestandup/pkg/guard"
+	"github.com/kubestandup/kubestandup/test/cluster"
+)
+
+// TestGuardUnproved: without an expectation nothing that changes the cluster
+// leaves the process; reading, asking and rehearsing do.
+func TestGuardUnproved(t *testing.T) {
+	t.Parallel()
+	c := controlPlane(t, cluster.Options{})
+	s := guardServer(t, c.Kubeconfig(), nil)
+	tryAll(t, s, "is not proved")
+	if got := arrivedMutations(t, c); len(got) != 0 {
+		t.Errorf("arrived:\n%s", got)
+	}
+	wantExit5(t, s.Prove(t.Context(), guard.Expectation{}), "--expect-server "+c.URL()+" --expect-uid "+uidOf(t, c))
+	tryAll(t, s, "is not proved")
+	if got := arrivedMutations(t, c); len(got) != 0 {
+		t.Errorf("arrived:\n%s", got)
+	}
+
+	clients, err := kubernetes.NewForConfig(s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clients.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := clients.Discovery().ServerGroupsAndResources(); err != nil {
+		t.Error(err)
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "delete", Resource: "namespaces"}}}
+	if got, err := clients.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{}); err != nil || !got.Status.Allowed {
+		t.Errorf("%+v, %v", got, err)
+	}
+	rehearsed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "rehearsed"}}
+	if _, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), rehearsed, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := clients.CoreV1().ConfigMaps("default").Get(t.Context(), "rehearsed", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the rehearsal left something: %v", err)
+	}
+}
+
+// TestGuardProved is the other half of TestGuardUnproved: each of those calls
+// is one that the API server takes for a mutation.
+func TestGuardProved(t *testing.T) {
+	t.Parallel()
+	c := controlPlane(t, cluster.Options{})
+	s := guardServer(t, c.Kubeconfig(), nil)
+	if err := s.Prove(t.Context(), guard.Expectation{Server: c.URL(), UID: uidOf(t, c)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range mutatingCalls() {
+		mark := c.Mark()
+		err := call.run(t.Context(), s.Config())
+		var refused *guard.RefusedError
+		if errors.As(err, &refused) {
+			t.Errorf("%s: %v", call.name, err)
+		}
+		events, auditErr := c.Since(t.Context(), mark)
+		if auditErr != nil {
+			t.Fatal(auditErr)
+		}
+		arrived := events.By(guardAgent).Where(func(e cluster.Event) bool {
+			return e.Mutating() || e.Subresource == "scale" && e.DryRun()
+		})
+		if want := map[bool]int{false: 1, true: 0}[call.upgraded]; len(arrived) != want {
+			t.Errorf("%s (%v): %d arrived, want %d\n%s", call.name, err, len(arrived), want, events.By(guardAgent))
+		}
+	}
+}
+
+func TestGuardWrongURL(t *testing.T) {
+	t.Parallel()
+	c := controlPlane(t, cluster.Options{})
+	s := guardServer(t, c.Kubeconfig(), nil)
+	wantExit5(t, s.Prove(t.Context(), guard.Expectation{Server: "https://api.prod.example.org:6443", UID: uidOf(t, c)}), "the URL differs")
+	tryAll(t, s, "the URL differs")
+	events, err := c.Audit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := events.By(guardAgent); len(got) != 0 {
+		t.Errorf("arrived at the wrong server:\n%s", got)
+	}
+}
+
+func TestGuardAnotherClusterWithAnotherCA(t *testing.T) {
+	t.Parallel()
+	a := controlPlane(t, cluster.Options{})
+	expected := guard.Expectation{Server: a.URL(), UID: uidOf(t, a)}
+	b := takeOver(t, a, nil)
+	s := guardServer(t, a.Kubeconfig(), nil)
+	wantExit5(t, s.Prove(t.Context(), expected), "another one answers at its address: x509: ")
+	tryAll(t, s, "another one answers at its address")
+	if got := arrivedMutations(t, b); len(got) != 0 {
+		t.Errorf("arrived:\n%s", got)
+	}
+}
+
+func TestGuardAnotherClusterWithTheSameCA(t *testing.T) {
+	t.Parallel()
+	a := controlPlane(t, cluster.Options{})
+	expected := guard.Expectation{Server: a.URL(), UID: uidOf(t, a)}
+	b := takeOver(t, a, a.Credentials())
+	if uidOf(t, b) == expected.UID || b.URL() != a.URL() {
+		t.Fatalf("the second cluster is %s %s, as the first", b.URL(), expected.UID)
+	}
+	s := guardServer(t, a.Kubeconfig(), nil)
+	wantExit5(t, s.Prove(t.Context(), expected), "another cluster is behind it")
+	tryAll(t, s, "another cluster is behind it")
+	if got := arrivedMutations(t, b); len(got) != 0 {
+		t.Errorf("arrived:\n%s", got)
+	}
+}
+
+// TestGuardClusterChangesInMidRun: the proof that a run started with does not
+// outlive the cluster, whatever CA the next one has.
+func TestGuardClusterChangesInMidRun(t *testing.T) {
+	t.Parallel()
+	for name, sameCA := range map[string]bool{"same CA, another UID": true, "another CA": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := time.Now()
+			a := controlPlane(t, cluster.Options{})
+			s := guardServer(t, a.Kubeconfig(), func() time.Time { return now })
+			if err := s.Prove(t.Context(), guard.Expectation{Server: a.URL()}); err != nil {
+				t.Fatal(err)
+			}
+			create := mutatingCalls()[0]
+			if err := create.run(t.Context(), s.Config()); err != nil {
+				t.Fatal(err)
+			}
+			credentials := a.Credentials()
+			if !sameCA {
+				credentials = nil
+			}
+			b := takeOver(t, a, credentials)
+			now = now.Add(10 * time.Second)
+			tryAll(t, s, "changed since this command started")
+			if got := arrivedMutations(t, b); len(got) != 0 {
+				t.Errorf("arrived at the second cluster:\n%s", got)
+			}
+			// For the rest of the run, also when the first one is back.
+			if err := b.StopAll(); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Start(t.Context(), cluster.APIServer); err != nil {
+				t.Fatal(err)
+			}
+			wantExit5(t, s.Prove(t.Context(), guard.Expectation{Server: a.URL()}), "changed since this command started")
+			tryAll(t, s, "changed since this command started")
+			if got := arrivedMutations(t, a); len(got) != 1 || got[0].Verb != "create" {
+				t.Errorf("arrived at the first cluster:\n%s", got)
+			}
+		})
+	}
+}
+
+// TestGuardServerRestarts: the same cluster may go away and come back.
+func TestGuardServerRestarts(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	c := controlPlane(t, cluster.Options{})
+	s := guardServer(t, c.Kubeconfig(), func() time.Time { return now })
+	if err := s.Prove(t.Context(), guard.Expectation{Server: c.URL()}); err != nil {
+		t.Fatal(err)
+	}
+	c.Kill(cluster.APIServer)
+	now = now.Add(time.Minute)
+	create := mutatingCalls()[0]
+	var refused *guard.RefusedError
+	if err := create.run(t.Context(), s.Config()); !errors.As(err, &refused) || !refused.Transient {
+		t.Errorf("while it is away: %v", err)
+	}
+	if err := c.Start(t.Context(), cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	if err := create.run(t.Context(), s.Config()); err != nil {
+		t.Errorf("after it is back: %v", err)
+	}
+	if got := arrivedMutations(t, c); len(got) != 1 {
+		t.Errorf("arrived:\n%s", got)
+	}
+}
+
+func TestGuardInsecure(t *testing.T) {
+	t.Parallel()
+	c := controlPlane(t, cluster.Options{})
+	flags := genericclioptions.NewConfigFlags(true)
+	*flags.KubeConfig = c.Kubeconfig()
+	*flags.Insecure = true
+	s := guardConnect(t, flags, nil)
+	expected := guard.Expectation{Server: c.URL(), UID: uidOf(t, c)}
+	wantExit5(t, s.Prove(t.Context(), expected), "insecure-skip-tls-verify is set")
+	tryAll(t, s, "is not proved")
+	if got := arrivedMutations(t, c); len(got) != 0 {
+		t.Errorf("arrived:\n%s", got)
+	}
+	id, err := s.Identity(t.Context())
+	if err != nil || id.UID != expected.UID || id.Unprovable == "" {
+		t.Errorf("%+v, %v", id, err)
+	}
+}
+
+// TestGuardIdentityUnderRBAC: get, else list, else the rule that is missing.
+func TestGuardIdentityUnderRBAC(t *testing.T) {
+	t.Parallel()
+	c := controlPlane(t, cluster.Options{Users: []cluster.User{{Name: "getter"}, {Name: "lister"}, {Name: "nobody"}}})
+	if err := c.Apply(t.Context(), `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: getter}
+rules: [{apiGroups: [""], resources: [namespaces], resourceNames: [kube-system], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: lister}
+rules: [{apiGroups: [""], resources: [namespaces], verbs: [list]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: getter}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: getter}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: getter}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: lister}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: lister}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: lister}]
+`); err != nil {
+		t.Fatal(err)
+	}
+	uid := uidOf(t, c)
+	for user, verbs := range map[string][]string{"getter": {"get"}, "lister": {"get", "list"}, "nobody": {"get", "list"}} {
+		t.Run(user, func(t *testing.T) {
+			kubeconfig, err := c.KubeconfigFor(user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := guardServer(t, kubeconfig, nil)
+			mark := c.Mark()
+			id, err := s.Identity(t.Context())
+			if user == "nobody" {
+				if err == nil || !strings.Contains(err.Error(), "resourceNames: [kube-system], verbs: [get]") || strings.Contains(err.Error(), "\n") {
+					t.Errorf("got %v", err)
+				}
+			} else if err != nil || id.UID != uid {
+				t.Errorf("got %+v, %v", id, err)
+			}
+			events, err := c.Since(t.Context(), mark)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range events.By(guardAgent) {
+				got = append(got, e.Verb)
+			}
+			if !slices.Equal(got, verbs) {
+				t.Errorf("asked with %q, want %q", got, verbs)
+			}
+		})
+	}
+}
+
+// TestGuardDeleteOptionsInTheBody: why the guard reads the body of a DELETE.
+// The API server does not look at the query when there is one.
+func TestGuardDeleteOptionsInTheBody(t *testing.T) {
+	t.Parallel()
+	c := controlPlane(t, cluster.Options{})
+	victim := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "victim"}}
+	if err := c.Client().Create(t.Context(), victim); err != nil {
+		t.Fatal(err)
+	}
+	exists := func() bool {
+		err := c.Client().Get(t.Context(), client.ObjectKeyFromObject(victim), &corev1.ConfigMap{})
+		if client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	s := guardServer(t, c.Kubeconfig(), nil)
+	guarded, err := kubernetes.NewForConfig(s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A rehearsed deletion is the API server's dry run indeed.
+	if err := guarded.CoreV1().ConfigMaps("default").Delete(t.Context(), "victim", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil || !exists() {
+		t.Fatalf("%v, still there: %v", err, exists())
+	}
+	// A query that says so beside a body that does not is none.
+	lie := func(clients kubernetes.Interface) error {
+		return clients.CoreV1().RESTClient().Delete().Namespace("default").Resource("configmaps").Name("victim").
+			Param("dryRun", "All").Body(&metav1.DeleteOptions{}).Do(t.Context()).Error()
+	}
+	wantExit5(t, lie(guarded), "is not proved")
+	if !exists() {
+		t.Fatal("the guard let a deletion through")
+	}
+	unguarded, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lie(unguarded); err != nil || exists() {
+		t.Errorf("%v, still there: %v; the API server has changed: the guard may be simpler now", err, exists())
+	}
+}
+
+// TestGuardIgnoresLaterEdits: the kubeconfig is read once.
+func TestGuardIgnoresLaterEdits(t *testing.T) {
+	t.Parallel()
+	a, b := controlPlane(t, cluster.Options{}), controlPlane(t, cluster.Options{})
+	content, err := os.ReadFile(a.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir() + "/kubeconfig"
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := guardServer(t, path, nil)
+	other, err := os.ReadFile(b.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Prove(t.Context(), guard.Expectation{Server: a.URL(), UID: uidOf(t, a)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := mutatingCalls()[0].run(t.Context(), s.Config()); err != nil {
+		t.Fatal(err)
+	}
+	if got := arrivedMutations(t, b); len(got) != 0 {
+		t.Errorf("arrived at the other cluster:\n%s", got)
+	}
+	if got := arrivedMutations(t, a); len(got) != 1 {
+		t.Errorf("arrived:\n%s", got)
+	}
+}
