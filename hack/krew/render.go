@@ -25,7 +25,7 @@ func run(templates, dist, out string) error {
 	if err != nil {
 		return err
 	}
-	names, err := filepath.Glob(filepath.Join(templates, "*.yaml"))
+	names, err := filepath.Glob(filepath.Join(templates, "kubectl-*.yaml"))
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,9 @@ func run(templates, dist, out string) error {
 		return err
 	}
 	for _, name := range names {
-		base := filepath.Base(name)
+		// A template has the binary's name: by the plugin's own, the one of
+		// standup would be taken for a cluster's standup.yaml.
+		base := strings.TrimPrefix(filepath.Base(name), "kubectl-")
 		manifest, err := render(name, dist, tag)
 		if err != nil {
 			return fmt.Errorf("template %s: %w", base, err)

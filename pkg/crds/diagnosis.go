@@ -304,3 +304,6 @@ func (d *Diagnosis) Report() []finding.Missing {
 	}
 	return out
 }
+
+// Kinds names the missing kinds that the trigger creates.
+func (t *Trigger) Kinds() string { return kindNames(t.Creates) }

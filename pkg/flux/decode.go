@@ -117,12 +117,19 @@ type status struct {
 	LastAttemptedRevision  string             `json:"lastAttemptedRevision"`
 	LastHandledReconcileAt string             `json:"lastHandledReconcileAt"`
 	HelmChart              string             `json:"helmChart"`
+	History                []attempt          `json:"history"`
 	Artifact               *struct {
 		URL            string    `json:"url"`
 		Digest         string    `json:"digest"`
 		Revision       string    `json:"revision"`
 		LastUpdateTime time.Time `json:"lastUpdateTime"`
 	} `json:"artifact"`
+}
+
+// attempt is an entry of status.history, the newest first. A HelmRelease's
+// history has other fields, which leaves it empty.
+type attempt struct {
+	LastReconciledStatus string `json:"lastReconciledStatus"`
 }
 
 // add turns one decoded object into a Tier or a Source of the snapshot.
@@ -173,6 +180,9 @@ func (it *item) tier(r Resource) Tier {
 	}
 	if owner := m.Labels[KustomizeGroup+"/name"]; owner != "" {
 		t.Owner = Ref{Kind: KustomizationKind, Namespace: m.Labels[KustomizeGroup+"/namespace"], Name: owner}
+	}
+	if len(st.History) > 0 {
+		t.LastOutcome = st.History[0].LastReconciledStatus
 	}
 	for _, d := range sp.DependsOn {
 		t.DependsOn = append(t.DependsOn, Dependency{

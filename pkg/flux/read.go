@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -42,6 +43,7 @@ type reader struct {
 func newReader(cfg *rest.Config) (*reader, error) {
 	c := rest.CopyConfig(cfg)
 	c.AcceptContentTypes, c.ContentType = "application/json", "application/json"
+	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion() // for the server's errors; objects are decoded here
 	client, err := rest.UnversionedRESTClientFor(c)
 	if err != nil {
 		return nil, fmt.Errorf("client for %s: %w", cfg.Host, err)

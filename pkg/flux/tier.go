@@ -50,6 +50,10 @@ type Tier struct {
 	Conditions            []metav1.Condition
 	LastAppliedRevision   string
 	LastAttemptedRevision string
+	// LastOutcome is the reason with which the last finished attempt ended,
+	// which the conditions forget while the next one is under way. Empty for a
+	// HelmRelease, and before the first attempt that got as far as an apply.
+	LastOutcome string
 	// RequestedAt is the token of the last nudge; LastHandledReconcileAt the
 	// last one that the controller has answered.
 	RequestedAt            string

@@ -119,6 +119,12 @@ func (n *Node) MissesKind() bool {
 	return c != nil && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "no matches for")
 }
 
+// MayMissKind is true when the tier lacks a kind, or when its last attempt
+// failed to apply and the next one, under way now, hides why.
+func (n *Node) MayMissKind() bool {
+	return n.MissesKind() || n.State == Progressing && n.ReadyStatus() == metav1.ConditionUnknown && n.LastOutcome == "ReconciliationFailed"
+}
+
 func (n *Node) suspendedWhy() string {
 	why := "suspended"
 	if n.SuspendedBy != "" {

@@ -26,7 +26,7 @@ type Options struct {
 	// Diagnose looks closer at a tier that failed on a missing kind, and says
 	// why no controller will ever heal that, or nothing when a retry will. It
 	// is asked once per tier and revision. Nil means that nobody looks.
-	Diagnose func(context.Context, *tiers.Graph, *tiers.Node) (why string, err error)
+	Diagnose func(context.Context, *flux.Snapshot, flux.Ref) (why string, err error)
 	// Observe is told of each new graph, from one goroutine at a time; nil is
 	// allowed. nudged are the tiers that were just asked to reconcile.
 	Observe func(g *tiers.Graph, left, nudged []*tiers.Node)
@@ -163,7 +163,7 @@ func (w *waiter) look(ctx context.Context) (decision, error) {
 	d := decide(g, w.Targets, w.clocks, now)
 	var nudged []*tiers.Node
 	if d.err == nil && !d.done {
-		w.diagnose(ctx, g, d.left)
+		w.diagnose(ctx, snapshot, d.left)
 		if w.Nudge {
 			nudged, err = w.nudges.send(ctx, w.client, w.served, d.left)
 			if err != nil && !passing(err) {
@@ -204,7 +204,7 @@ func revisionOf(n *tiers.Node) string {
 }
 
 // diagnose asks, in the background, about tiers that failed on a missing kind.
-func (w *waiter) diagnose(ctx context.Context, g *tiers.Graph, left []*tiers.Node) {
+func (w *waiter) diagnose(ctx context.Context, s *flux.Snapshot, left []*tiers.Node) {
 	if w.Diagnose == nil {
 		return
 	}
@@ -214,10 +214,11 @@ func (w *waiter) diagnose(ctx context.Context, g *tiers.Graph, left []*tiers.Nod
 			continue
 		}
 		w.asked[n.Ref] = rev
+		tier := n.Ref
 		go func() {
-			why, err := w.Diagnose(ctx, g, n)
+			why, err := w.Diagnose(ctx, s, tier)
 			select {
-			case w.verdicts <- verdict{n.Ref, rev, why, err}:
+			case w.verdicts <- verdict{tier, rev, why, err}:
 			case <-ctx.Done():
 			}
 		}()

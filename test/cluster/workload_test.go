@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -32,25 +30,6 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: web}]}
 `
-
-func TestMarkAvailableWithoutControllerManager(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	c := New(t, bare())
-	if err := c.Apply(ctx, deploymentYAML); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.MarkAvailable(ctx, "default", "web"); err != nil {
-		t.Fatal(err)
-	}
-	var web appsv1.Deployment
-	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, &web); err != nil {
-		t.Fatal(err)
-	}
-	if !available(&web) || web.Status.AvailableReplicas != 2 {
-		t.Errorf("status %+v", web.Status)
-	}
-}
 
 func TestWorkloads(t *testing.T) {
 	t.Parallel()
@@ -121,48 +100,6 @@ spec:
 			t.Errorf("new pods do not run: %v", err)
 		}
 	})
-}
-
-// TestFluxDeployments also reaches a source's artifact as from inside: through
-// the API server's proxy to the Service.
-func TestFluxDeployments(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	c := New(t, Options{Components: []Component{ControllerManager, SourceController}, FluxDeployments: true})
-	var deployments appsv1.DeploymentList
-	if err := c.Client().List(ctx, &deployments, client.InNamespace(FluxNamespace), client.MatchingLabels{"app.kubernetes.io/part-of": "flux"}); err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range deployments.Items {
-		if !available(&d) || !strings.Contains(d.Spec.Template.Spec.Containers[0].Image, ":v1.") {
-			t.Errorf("%s: image %s, status %+v", d.Name, d.Spec.Template.Spec.Containers[0].Image, d.Status)
-		}
-	}
-	if len(deployments.Items) != 3 {
-		t.Errorf("%d Deployments, want three", len(deployments.Items))
-	}
-
-	if _, err := c.Push(ctx, "fleet", Files{"a.yaml": ""}, "first"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.InstallRoot(ctx, Root{Repo: "fleet"}); err != nil {
-		t.Fatal(err)
-	}
-	repo := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: FluxNamespace, Name: "flux-system"}}
-	if err := c.Until(ctx, repo, func() bool { return repo.Status.Artifact != nil }); err != nil {
-		t.Fatal(err)
-	}
-	kube, err := kubernetes.NewForConfig(c.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := kube.CoreV1().Services(FluxNamespace).ProxyGet("http", "source-controller", "80", repo.Status.Artifact.Path, nil).DoRaw(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(body) != int(*repo.Status.Artifact.Size) {
-		t.Errorf("%d bytes, want the artifact's %d", len(body), *repo.Status.Artifact.Size)
-	}
 }
 
 const cdiYAML = `

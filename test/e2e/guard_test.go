@@ -7,7 +7,6 @@ package e2e
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -25,19 +24,39 @@ import (
 	"github.com/kubestandup/kubestandup/test/cluster"
 )
 
-// TestGuardUnproved: without an expectation nothing that changes the cluster
-// leaves the process; reading, asking and rehearsing do.
-func TestGuardUnproved(t *testing.T) {
+// TestGuard holds the guard against one control plane, which is the expected
+// one or not.
+func TestGuard(t *testing.T) {
 	t.Parallel()
-	c := controlPlane(t, cluster.Options{})
+	c := controlPlane(t, cluster.Options{Users: []cluster.User{{Name: "getter"}, {Name: "lister"}, {Name: "nobody"}}})
+	for _, tt := range []struct {
+		name string
+		run  func(*testing.T, *cluster.Cluster)
+	}{
+		{"unproved", guardUnproved},
+		{"proved", guardProved},
+		{"wrong URL", guardWrongURL},
+		{"insecure", guardInsecure},
+		{"identity under RBAC", guardIdentityUnderRBAC},
+		{"delete options in the body", guardDeleteOptionsInTheBody},
+		{"server restarts", guardServerRestarts},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.run(t, c) })
+	}
+}
+
+// guardUnproved: without an expectation nothing that changes the cluster
+// leaves the process; reading, asking and rehearsing do.
+func guardUnproved(t *testing.T, c *cluster.Cluster) {
+	mark := c.Mark()
 	s := guardServer(t, c.Kubeconfig(), nil)
 	tryAll(t, s, "is not proved")
-	if got := arrivedMutations(t, c); len(got) != 0 {
+	if got := arrivedMutations(t, c, mark); len(got) != 0 {
 		t.Errorf("arrived:\n%s", got)
 	}
 	wantExit5(t, s.Prove(t.Context(), guard.Expectation{}), "--expect-server "+c.URL()+" --expect-uid "+uidOf(t, c))
 	tryAll(t, s, "is not proved")
-	if got := arrivedMutations(t, c); len(got) != 0 {
+	if got := arrivedMutations(t, c, mark); len(got) != 0 {
 		t.Errorf("arrived:\n%s", got)
 	}
 
@@ -65,11 +84,9 @@ func TestGuardUnproved(t *testing.T) {
 	}
 }
 
-// TestGuardProved is the other half of TestGuardUnproved: each of those calls
+// guardProved is the other half of guardUnproved: each of those calls
 // is one that the API server takes for a mutation.
-func TestGuardProved(t *testing.T) {
-	t.Parallel()
-	c := controlPlane(t, cluster.Options{})
+func guardProved(t *testing.T, c *cluster.Cluster) {
 	s := guardServer(t, c.Kubeconfig(), nil)
 	if err := s.Prove(t.Context(), guard.Expectation{Server: c.URL(), UID: uidOf(t, c)}); err != nil {
 		t.Fatal(err)
@@ -94,13 +111,12 @@ func TestGuardProved(t *testing.T) {
 	}
 }
 
-func TestGuardWrongURL(t *testing.T) {
-	t.Parallel()
-	c := controlPlane(t, cluster.Options{})
+func guardWrongURL(t *testing.T, c *cluster.Cluster) {
+	mark := c.Mark()
 	s := guardServer(t, c.Kubeconfig(), nil)
 	wantExit5(t, s.Prove(t.Context(), guard.Expectation{Server: "https://api.prod.example.org:6443", UID: uidOf(t, c)}), "the URL differs")
 	tryAll(t, s, "the URL differs")
-	events, err := c.Audit(t.Context())
+	events, err := c.Since(t.Context(), mark)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,108 +125,8 @@ func TestGuardWrongURL(t *testing.T) {
 	}
 }
 
-func TestGuardAnotherClusterWithAnotherCA(t *testing.T) {
-	t.Parallel()
-	a := controlPlane(t, cluster.Options{})
-	expected := guard.Expectation{Server: a.URL(), UID: uidOf(t, a)}
-	b := takeOver(t, a, nil)
-	s := guardServer(t, a.Kubeconfig(), nil)
-	wantExit5(t, s.Prove(t.Context(), expected), "another one answers at its address: x509: ")
-	tryAll(t, s, "another one answers at its address")
-	if got := arrivedMutations(t, b); len(got) != 0 {
-		t.Errorf("arrived:\n%s", got)
-	}
-}
-
-func TestGuardAnotherClusterWithTheSameCA(t *testing.T) {
-	t.Parallel()
-	a := controlPlane(t, cluster.Options{})
-	expected := guard.Expectation{Server: a.URL(), UID: uidOf(t, a)}
-	b := takeOver(t, a, a.Credentials())
-	if uidOf(t, b) == expected.UID || b.URL() != a.URL() {
-		t.Fatalf("the second cluster is %s %s, as the first", b.URL(), expected.UID)
-	}
-	s := guardServer(t, a.Kubeconfig(), nil)
-	wantExit5(t, s.Prove(t.Context(), expected), "another cluster is behind it")
-	tryAll(t, s, "another cluster is behind it")
-	if got := arrivedMutations(t, b); len(got) != 0 {
-		t.Errorf("arrived:\n%s", got)
-	}
-}
-
-// TestGuardClusterChangesInMidRun: the proof that a run started with does not
-// outlive the cluster, whatever CA the next one has.
-func TestGuardClusterChangesInMidRun(t *testing.T) {
-	t.Parallel()
-	for name, sameCA := range map[string]bool{"same CA, another UID": true, "another CA": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			now := time.Now()
-			a := controlPlane(t, cluster.Options{})
-			s := guardServer(t, a.Kubeconfig(), func() time.Time { return now })
-			if err := s.Prove(t.Context(), guard.Expectation{Server: a.URL()}); err != nil {
-				t.Fatal(err)
-			}
-			create := mutatingCalls()[0]
-			if err := create.run(t.Context(), s.Config()); err != nil {
-				t.Fatal(err)
-			}
-			credentials := a.Credentials()
-			if !sameCA {
-				credentials = nil
-			}
-			b := takeOver(t, a, credentials)
-			now = now.Add(10 * time.Second)
-			tryAll(t, s, "changed since this command started")
-			if got := arrivedMutations(t, b); len(got) != 0 {
-				t.Errorf("arrived at the second cluster:\n%s", got)
-			}
-			// For the rest of the run, also when the first one is back.
-			if err := b.StopAll(); err != nil {
-				t.Fatal(err)
-			}
-			if err := a.Start(t.Context(), cluster.APIServer); err != nil {
-				t.Fatal(err)
-			}
-			wantExit5(t, s.Prove(t.Context(), guard.Expectation{Server: a.URL()}), "changed since this command started")
-			tryAll(t, s, "changed since this command started")
-			if got := arrivedMutations(t, a); len(got) != 1 || got[0].Verb != "create" {
-				t.Errorf("arrived at the first cluster:\n%s", got)
-			}
-		})
-	}
-}
-
-// TestGuardServerRestarts: the same cluster may go away and come back.
-func TestGuardServerRestarts(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	c := controlPlane(t, cluster.Options{})
-	s := guardServer(t, c.Kubeconfig(), func() time.Time { return now })
-	if err := s.Prove(t.Context(), guard.Expectation{Server: c.URL()}); err != nil {
-		t.Fatal(err)
-	}
-	c.Kill(cluster.APIServer)
-	now = now.Add(time.Minute)
-	create := mutatingCalls()[0]
-	var refused *guard.RefusedError
-	if err := create.run(t.Context(), s.Config()); !errors.As(err, &refused) || !refused.Transient {
-		t.Errorf("while it is away: %v", err)
-	}
-	if err := c.Start(t.Context(), cluster.APIServer); err != nil {
-		t.Fatal(err)
-	}
-	if err := create.run(t.Context(), s.Config()); err != nil {
-		t.Errorf("after it is back: %v", err)
-	}
-	if got := arrivedMutations(t, c); len(got) != 1 {
-		t.Errorf("arrived:\n%s", got)
-	}
-}
-
-func TestGuardInsecure(t *testing.T) {
-	t.Parallel()
-	c := controlPlane(t, cluster.Options{})
+func guardInsecure(t *testing.T, c *cluster.Cluster) {
+	mark := c.Mark()
 	flags := genericclioptions.NewConfigFlags(true)
 	*flags.KubeConfig = c.Kubeconfig()
 	*flags.Insecure = true
@@ -218,7 +134,7 @@ func TestGuardInsecure(t *testing.T) {
 	expected := guard.Expectation{Server: c.URL(), UID: uidOf(t, c)}
 	wantExit5(t, s.Prove(t.Context(), expected), "insecure-skip-tls-verify is set")
 	tryAll(t, s, "is not proved")
-	if got := arrivedMutations(t, c); len(got) != 0 {
+	if got := arrivedMutations(t, c, mark); len(got) != 0 {
 		t.Errorf("arrived:\n%s", got)
 	}
 	id, err := s.Identity(t.Context())
@@ -227,10 +143,8 @@ func TestGuardInsecure(t *testing.T) {
 	}
 }
 
-// TestGuardIdentityUnderRBAC: get, else list, else the rule that is missing.
-func TestGuardIdentityUnderRBAC(t *testing.T) {
-	t.Parallel()
-	c := controlPlane(t, cluster.Options{Users: []cluster.User{{Name: "getter"}, {Name: "lister"}, {Name: "nobody"}}})
+// guardIdentityUnderRBAC: get, else list, else the rule that is missing.
+func guardIdentityUnderRBAC(t *testing.T, c *cluster.Cluster) {
 	if err := c.Apply(t.Context(), `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -288,11 +202,9 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: lister}]
 	}
 }
 
-// TestGuardDeleteOptionsInTheBody: why the guard reads the body of a DELETE.
+// guardDeleteOptionsInTheBody: why the guard reads the body of a DELETE.
 // The API server does not look at the query when there is one.
-func TestGuardDeleteOptionsInTheBody(t *testing.T) {
-	t.Parallel()
-	c := controlPlane(t, cluster.Options{})
+func guardDeleteOptionsInTheBody(t *testing.T, c *cluster.Cluster) {
 	victim := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "victim"}}
 	if err := c.Client().Create(t.Context(), victim); err != nil {
 		t.Fatal(err)
@@ -331,36 +243,100 @@ func TestGuardDeleteOptionsInTheBody(t *testing.T) {
 	}
 }
 
-// TestGuardIgnoresLaterEdits: the kubeconfig is read once.
-func TestGuardIgnoresLaterEdits(t *testing.T) {
-	t.Parallel()
-	a, b := controlPlane(t, cluster.Options{}), controlPlane(t, cluster.Options{})
-	content, err := os.ReadFile(a.Kubeconfig())
-	if err != nil {
+// guardServerRestarts: the same cluster may go away and come back.
+func guardServerRestarts(t *testing.T, c *cluster.Cluster) {
+	now := time.Now()
+	mark := c.Mark()
+	s := guardServer(t, c.Kubeconfig(), func() time.Time { return now })
+	if err := s.Prove(t.Context(), guard.Expectation{Server: c.URL()}); err != nil {
 		t.Fatal(err)
 	}
-	path := t.TempDir() + "/kubeconfig"
-	if err := os.WriteFile(path, content, 0o600); err != nil {
+	c.Kill(cluster.APIServer)
+	now = now.Add(time.Minute)
+	create := mutatingCalls()[0]
+	var refused *guard.RefusedError
+	if err := create.run(t.Context(), s.Config()); !errors.As(err, &refused) || !refused.Transient {
+		t.Errorf("while it is away: %v", err)
+	}
+	if err := c.Start(t.Context(), cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
-	s := guardServer(t, path, nil)
-	other, err := os.ReadFile(b.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
+	if err := create.run(t.Context(), s.Config()); err != nil {
+		t.Errorf("after it is back: %v", err)
 	}
-	if err := os.WriteFile(path, other, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Prove(t.Context(), guard.Expectation{Server: a.URL(), UID: uidOf(t, a)}); err != nil {
-		t.Fatal(err)
-	}
-	if err := mutatingCalls()[0].run(t.Context(), s.Config()); err != nil {
-		t.Fatal(err)
-	}
-	if got := arrivedMutations(t, b); len(got) != 0 {
-		t.Errorf("arrived at the other cluster:\n%s", got)
-	}
-	if got := arrivedMutations(t, a); len(got) != 1 {
+	if got := arrivedMutations(t, c, mark); len(got) != 1 {
 		t.Errorf("arrived:\n%s", got)
+	}
+}
+
+func TestGuardAnotherClusterWithAnotherCA(t *testing.T) {
+	t.Parallel()
+	a := controlPlane(t, cluster.Options{})
+	expected := guard.Expectation{Server: a.URL(), UID: uidOf(t, a)}
+	b := takeOver(t, a, nil)
+	s := guardServer(t, a.Kubeconfig(), nil)
+	wantExit5(t, s.Prove(t.Context(), expected), "another one answers at its address: x509: ")
+	tryAll(t, s, "another one answers at its address")
+	if got := arrivedMutations(t, b, cluster.Mark{}); len(got) != 0 {
+		t.Errorf("arrived:\n%s", got)
+	}
+}
+
+func TestGuardAnotherClusterWithTheSameCA(t *testing.T) {
+	t.Parallel()
+	a := controlPlane(t, cluster.Options{})
+	expected := guard.Expectation{Server: a.URL(), UID: uidOf(t, a)}
+	b := takeOver(t, a, a.Credentials())
+	if uidOf(t, b) == expected.UID || b.URL() != a.URL() {
+		t.Fatalf("the second cluster is %s %s, as the first", b.URL(), expected.UID)
+	}
+	s := guardServer(t, a.Kubeconfig(), nil)
+	wantExit5(t, s.Prove(t.Context(), expected), "another cluster is behind it")
+	tryAll(t, s, "another cluster is behind it")
+	if got := arrivedMutations(t, b, cluster.Mark{}); len(got) != 0 {
+		t.Errorf("arrived:\n%s", got)
+	}
+}
+
+// TestGuardClusterChangesInMidRun: the proof that a run started with does not
+// outlive the cluster, whatever CA the next one has.
+func TestGuardClusterChangesInMidRun(t *testing.T) {
+	t.Parallel()
+	for name, sameCA := range map[string]bool{"same CA, another UID": true, "another CA": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := time.Now()
+			a := controlPlane(t, cluster.Options{})
+			s := guardServer(t, a.Kubeconfig(), func() time.Time { return now })
+			if err := s.Prove(t.Context(), guard.Expectation{Server: a.URL()}); err != nil {
+				t.Fatal(err)
+			}
+			create := mutatingCalls()[0]
+			if err := create.run(t.Context(), s.Config()); err != nil {
+				t.Fatal(err)
+			}
+			credentials := a.Credentials()
+			if !sameCA {
+				credentials = nil
+			}
+			b := takeOver(t, a, credentials)
+			now = now.Add(10 * time.Second)
+			tryAll(t, s, "changed since this command started")
+			if got := arrivedMutations(t, b, cluster.Mark{}); len(got) != 0 {
+				t.Errorf("arrived at the second cluster:\n%s", got)
+			}
+			// For the rest of the run, also when the first one is back.
+			if err := b.StopAll(); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Start(t.Context(), cluster.APIServer); err != nil {
+				t.Fatal(err)
+			}
+			wantExit5(t, s.Prove(t.Context(), guard.Expectation{Server: a.URL()}), "changed since this command started")
+			tryAll(t, s, "changed since this command started")
+			if got := arrivedMutations(t, a, cluster.Mark{}); len(got) != 1 || got[0].Verb != "create" {
+				t.Errorf("arrived at the first cluster:\n%s", got)
+			}
+		})
 	}
 }

@@ -19,9 +19,36 @@ func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Bring a cluster up whose state Flux reconciles from git",
 		Long: templates.LongDesc(`
 			Bring a cluster up, or repair it, in steps that can be run again at any time.
-			Every step requires the server that is meant to be named, and compares it with
-			the live one before anything runs.`),
+
+			Every step needs to be told which cluster is meant, by the standup.yaml beside the
+			cluster's entry point or by --expect-server and --expect-uid, and compares that with
+			the live server before anything runs. Nothing overrides that. 'identify' prints what
+			to write.
+
+			Exit status: 0 done; 1 error; 2 usage; 3 findings; 4 past a deadline; 5 wrong or
+			unproved server; 6 refused; 130 interrupted.`),
+		Example: templates.Examples(`
+			# Say which cluster this is, ready to be kept as its standup.yaml
+			kubectl standup identify > clusters/prod/standup.yaml
+
+			# Look at everything that a bring-up needs, and change nothing
+			kubectl standup preflight
+
+			# Break the deadlocks of kinds that are created at run time
+			kubectl standup crds`),
 	}
-	util.NewShell(cmd, streams)
+	f := &Flags{shell: util.NewShell(cmd, streams)}
+	f.Target.AddFlags(cmd.PersistentFlags())
+	f.shell.AddCommands([]util.CommandGroup{
+		{Message: "Steps, in order:", Commands: []*cobra.Command{newCmdPreflight(f), newCmdCRDs(f)}},
+		{Message: "Before the first step:", Commands: []*cobra.Command{newCmdIdentify(f)}},
+	}, "expect-server", "expect-uid", "config")
 	return cmd
+}
+
+// Flags are what can be typed for every step.
+type Flags struct {
+	Target util.TargetFlags
+
+	shell *util.Shell
 }

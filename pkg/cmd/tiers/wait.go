@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
+	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/progress"
@@ -30,12 +31,24 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 	if err != nil {
 		return fmt.Errorf("client for %s: %w", target.URL(), err)
 	}
+	cluster, err := util.CRDs(target)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close() //nolint:errcheck // temporary files
 	bar := progress.For(o.shell.ErrOut)
 	defer bar.Close()
 	follow := &follower{bar: bar, state: map[flux.Ref]tiers.State{}}
 	start := time.Now()
 	waitErr := wait.Run(ctx, client, snapshot.Served, wait.Options{
 		Targets: targets, Timeout: o.Timeout, Nudge: o.Nudge,
+		Diagnose: func(ctx context.Context, s *flux.Snapshot, tier flux.Ref) (string, error) {
+			d, err := cluster.Diagnose(ctx, s, tier)
+			if err != nil || d.Verdict != crds.Deadlock {
+				return "", err
+			}
+			return d.Why + ": " + target.Command("standup", "crds"), nil
+		},
 		Observe: follow.observe,
 		Trouble: func(err error) { bar.Println("Warning: " + util.Message(err) + "; trying again") },
 	})

@@ -7,12 +7,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
+	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
@@ -52,28 +54,114 @@ func (f *Flags) why(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	writeWhy(f.shell.Out, g, n, time.Now())
+	out := &whyWriter{w: f.shell.Out, now: time.Now()}
+	out.chain(g, n)
+	root := g.Node(rootOf(n))
+	if n.State == tiers.Ready || root == nil || root.Ref.Kind != flux.KustomizationKind || !root.MayMissKind() {
+		return out.err
+	}
+	if err := f.whyMissing(ctx, target, snapshot, root, out); err != nil {
+		return err
+	}
+	return out.err
+}
+
+func rootOf(n *tiers.Node) flux.Ref {
+	if n.Root == nil {
+		return n.Ref
+	}
+	return n.Root.Object
+}
+
+// whyMissing builds the tier that lacks kinds and says whether that is a
+// deadlock.
+func (f *Flags) whyMissing(ctx context.Context, target *util.Target, s *flux.Snapshot, root *tiers.Node, out *whyWriter) error {
+	cluster, err := util.CRDs(target)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close() //nolint:errcheck // temporary files
+	d, err := cluster.Diagnose(ctx, s, root.Ref)
+	if err != nil {
+		return fmt.Errorf("whether a retry will heal %s could not be found out: %w", root.Ref, err)
+	}
+	var operators []crds.Operator
+	for _, t := range d.Triggers {
+		o, err := cluster.Operator(ctx, t.Relation)
+		if err != nil {
+			return err
+		}
+		operators = append(operators, o)
+	}
+	out.diagnosis(d, operators, target)
 	return nil
 }
 
-// writeWhy prints the chain from a tier to its root cause.
-func writeWhy(w io.Writer, g *tiers.Graph, n *tiers.Node, now time.Time) {
-	say := func(format string, args ...any) {
-		fmt.Fprintf(w, format+"\n", args...)
+// whyWriter prints the answer, and keeps the first error of printing it.
+type whyWriter struct {
+	w   io.Writer
+	now time.Time
+	err error
+}
+
+func (o *whyWriter) say(format string, args ...any) {
+	line := strings.ReplaceAll(printers.EscapeTerminal(fmt.Sprintf(format, args...)), "\n", " ")
+	if _, err := fmt.Fprintln(o.w, line); err != nil && o.err == nil {
+		o.err = err
 	}
-	say("%s: %s", printers.OneLine(n.Ref.String()), printers.OneLine(string(n.State)))
+}
+
+// chain prints how a tier is blocked, down to its root cause.
+func (o *whyWriter) chain(g *tiers.Graph, n *tiers.Node) {
+	o.say("%s: %s", n.Ref, n.State)
 	if n.State == tiers.Ready {
-		say("  Ready at %s, the revision that %s has now.", printers.OneLine(n.AppliedRevision()), printers.OneLine(n.Source.String()))
+		o.say("  Ready at %s, the revision that %s has now", n.AppliedRevision(), n.Source)
 		return
 	}
 	for i, b := range n.Root.Chain() {
-		say("%*s└ %s", 2*i+2, "", printers.OneLine(b.Message))
+		o.say("%*s└ %s", 2*i+2, "", b.Message)
 	}
-	root := g.Node(n.Root.Object)
-	say("")
-	say("Root cause: %s, %s", printers.OneLine(n.Root.Object.String()), n.Root.State)
-	say("  %s", printers.OneLine(oneLine(n.Root.Message)))
-	if root != nil && root.State == tiers.Retrying {
-		say("  Flux tries again %s.", when(root.RetryAt, now))
+	o.say("")
+	o.say("Root cause: %s, %s", n.Root.Object, n.Root.State)
+	o.say("  %s", oneLine(n.Root.Message))
+	if root := g.Node(n.Root.Object); root != nil && root.State == tiers.Retrying {
+		o.say("  Flux tries again %s", when(root.RetryAt, o.now))
 	}
+}
+
+// diagnosis prints why a kind is missing and what to do about it.
+func (o *whyWriter) diagnosis(d *crds.Diagnosis, operators []crds.Operator, target *util.Target) {
+	o.say("")
+	o.say("%s%s", strings.ToUpper(d.Why[:1]), d.Why[1:])
+	for _, m := range d.Missing {
+		line := fmt.Sprintf("  missing  %s %s", m.Kind.Kind, m.Kind.GroupVersion())
+		if len(m.OtherVersions) > 0 {
+			line += " (served as " + strings.Join(m.OtherVersions, ", ") + ")"
+		}
+		o.say("%s, needed by %s", line, printRefs(m.Objects))
+	}
+	for _, t := range d.Kept() {
+		o.say("  trigger  %s, in this tier and not on the cluster", t.Object.Ref())
+	}
+	for _, op := range operators {
+		o.say("  seen     %s", op.Sentence())
+	}
+	switch d.Verdict {
+	case crds.Deadlock:
+		o.say("  fix      %s", target.Command("standup", "crds"))
+	case crds.NowServed:
+		o.say("  fix      %s", target.Command("standup", "crds")+"   (a nudge is enough)")
+	}
+}
+
+func printRefs(refs []flux.Ref) string {
+	const most = 3
+	var names []string
+	for _, r := range refs[:min(len(refs), most)] {
+		names = append(names, r.String())
+	}
+	if more := len(refs) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
 }

@@ -14,13 +14,29 @@ import (
 
 // NewCmd makes `kubectl unwedge`.
 func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &Flags{}
 	cmd := &cobra.Command{
-		Use:   "unwedge [TYPE/NAME...]",
+		Use:   "unwedge",
 		Short: "Find every state that no controller will leave by itself",
 		Long: templates.LongDesc(`
 			Find every state that no controller will leave by itself, say why, and show the
-			smallest repair. Nothing is changed unless it is asked for.`),
+			smallest repair. It is a dry run unless --apply is given.
+
+			The states that it knows: a tier that waits for kinds which only a resource of the
+			tier itself would create.
+
+			Exit status: 0 done; 1 error; 2 usage; 4 past a deadline; 5 wrong or unproved server;
+			6 refused, with the reason; 130 interrupted.`),
+		Example: templates.Examples(`
+			# Say what is wedged, and what would free it
+			kubectl unwedge
+
+			# Free it
+			kubectl unwedge --apply --expect-server https://api.example.org:6443`),
 	}
-	util.NewShell(cmd, streams)
+	f.shell = util.NewShell(cmd, streams)
+	f.Target.AddFlags(cmd.PersistentFlags())
+	f.AddFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) }
 	return cmd
 }

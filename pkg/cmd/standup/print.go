@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package standup
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubestandup/kubestandup/pkg/cmd/util"
+	"github.com/kubestandup/kubestandup/pkg/finding"
+	"github.com/kubestandup/kubestandup/pkg/guard"
+	"github.com/kubestandup/kubestandup/pkg/printers"
+	"github.com/kubestandup/kubestandup/pkg/standup"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+)
+
+// identityReport is the report of `identify -o json`.
+type identityReport struct {
+	metav1.TypeMeta `json:",inline"`
+	guard.Identity  `json:",inline"`
+}
+
+// row is a line of the table: a check that is well, or one finding.
+type row struct {
+	check, result, detail string
+}
+
+func (f *Flags) print(format string, target *util.Target, report *standup.StepReport) error {
+	if format != "" {
+		return printers.PrintObject(f.shell.Out, format, &standup.Report{
+			TypeMeta: printers.TypeMeta("StandupReport"),
+			Server:   tiers.Server{URL: target.Identity.URL, UID: target.Identity.UID},
+			Steps:    []standup.StepReport{*report},
+		})
+	}
+	var rows []row
+	for _, c := range report.Checks {
+		if len(c.Findings) == 0 || c.Message != "" {
+			result := "ok"
+			if len(c.Findings) > 0 {
+				result = "partly"
+			}
+			rows = append(rows, row{c.Name, result, c.Message})
+		}
+		for _, finding := range c.Findings {
+			rows = append(rows, row{c.Name, string(finding.Severity), finding.Message})
+		}
+	}
+	columns := []printers.Column[row]{
+		{Name: "CHECK", Value: func(r row) string { return r.check }},
+		{Name: "RESULT", State: true, Value: func(r row) string { return r.result }},
+		{Name: "DETAIL", Value: func(r row) string { return r.detail }},
+	}
+	if err := printers.PrintTable(f.shell.Out, columns, rows, f.shell.Table(false, false)); err != nil {
+		return err
+	}
+	for _, found := range report.Findings {
+		f.explain(found)
+	}
+	if report.Next != "" {
+		fmt.Fprintf(f.shell.Out, "\nNext: %s\n", printers.OneLine(report.Next))
+	}
+	return nil
+}
+
+// explain prints the evidence of a finding and what to do about it.
+func (f *Flags) explain(found finding.Finding) {
+	say := func(label, text string) {
+		if text != "" {
+			fmt.Fprintf(f.shell.Out, "  %-9s %s\n", label, printers.OneLine(text))
+		}
+	}
+	title := found.Rule
+	if found.Object != nil {
+		title += " " + found.Object.String()
+	}
+	fmt.Fprintf(f.shell.Out, "\n%s\n", printers.OneLine(title))
+	for _, m := range found.Missing {
+		text := m.Kind + " " + m.APIVersion
+		if m.CreatedBy != "" {
+			text += ", created by " + m.CreatedBy
+		}
+		say("missing", text)
+	}
+	for _, c := range found.Causes {
+		say("seen", c)
+	}
+	say("fix", found.Fix)
+	say("", found.Suggestion)
+}

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package util
+
+import (
+	"strings"
+
+	"github.com/kubestandup/kubestandup/pkg/crds"
+	"github.com/kubestandup/kubestandup/pkg/knowledge"
+	"github.com/kubestandup/kubestandup/pkg/standup"
+)
+
+// CRDs makes the finder and breaker of deadlocks for a target. Close it.
+func CRDs(t *Target) (*crds.Cluster, error) {
+	base, err := knowledge.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	return crds.New(t.Config(), t.Server, base)
+}
+
+// StandupEnv is what the steps of a bring-up work with. Close its CRDs.
+func StandupEnv(t *Target) (*standup.Env, error) {
+	c, err := CRDs(t)
+	if err != nil {
+		return nil, err
+	}
+	return &standup.Env{Identity: t.Identity, Config: t.Config(), CRDs: c, Command: t.Command}, nil
+}
+
+// Command is a command of ours, ready to be pasted: it carries the target that
+// this command had, and what is expected of it.
+func (t *Target) Command(plugin, rest string) string {
+	return strings.TrimSpace("kubectl " + plugin + " " + rest + " " + t.Args())
+}

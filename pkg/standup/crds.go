@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package standup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kubestandup/kubestandup/pkg/crds"
+	"github.com/kubestandup/kubestandup/pkg/finding"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+)
+
+// CRDs breaks the deadlocks in which tiers lack second-order kinds: it applies
+// their triggers and nothing else, and nudges the tiers. Run again, it does
+// only what is left.
+//
+// The error is that of the first tier that could not be helped, after all
+// others were: a *crds.RefusedError (exit 6), a *crds.DeadlineError (exit 4), or
+// one of the cluster. The report is complete in every case.
+func CRDs(ctx context.Context, env *Env, b crds.Break) (*StepReport, error) {
+	start := time.Now()
+	snapshot, err := flux.Read(ctx, env.Config)
+	if err != nil {
+		return nil, err
+	}
+	report := &StepReport{Name: "crds"}
+	check := Check{Name: "deadlocks"}
+	var errs []error
+	lacking := 0
+	for _, n := range tiers.Build(snapshot, tiers.Options{}).Tiers() {
+		if !n.MayMissKind() || n.Ref.Kind != flux.KustomizationKind {
+			continue
+		}
+		d, err := env.CRDs.Diagnose(ctx, snapshot, n.Ref)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if d.Verdict != crds.Deadlock && n.State == tiers.Progressing {
+			continue // it is at work, and nothing shows that it will not succeed
+		}
+		lacking++
+		b.Say(fmt.Sprintf("%s: %s", n.Ref, d.Why))
+		if d.Verdict == crds.Heals {
+			check.Findings = append(check.Findings, finding.Finding{
+				Rule: "kind-missing", Severity: finding.Warning, Object: &n.Ref, Tier: &n.Ref, Missing: d.Report(),
+				Message: fmt.Sprintf("%s: %s", n.Ref, d.Why),
+				Fix:     env.Command("tiers", "why "+n.Ref.Name),
+			})
+			continue
+		}
+		if err := env.CRDs.Break(ctx, d, b); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if lacking == 0 && len(errs) == 0 {
+		check.Message = "no tier lacks a kind: nothing to do"
+	} else {
+		report.Next = env.Command("tiers", "--wait --nudge")
+	}
+	report.Checks = []Check{check}
+	report.close()
+	if len(errs) > 0 {
+		report.Result = Failed
+	}
+	report.Seconds = time.Since(start).Seconds()
+	return report, errors.Join(errs...)
+}

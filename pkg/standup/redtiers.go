@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package standup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kubestandup/kubestandup/pkg/build"
+	"github.com/kubestandup/kubestandup/pkg/crds"
+	"github.com/kubestandup/kubestandup/pkg/finding"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+)
+
+// tiers reports each root cause once, with how many tiers it holds up, instead
+// of one failure for every red tier.
+func (p *preflight) tiers(ctx context.Context) (Check, error) {
+	c := Check{Name: "tiers"}
+	ready, held := 0, map[flux.Ref]int{}
+	var order []*tiers.Node
+	for _, n := range p.graph.Tiers() {
+		switch {
+		case n.State == tiers.Ready:
+			ready++
+		case n.Root.Depth == 0 || p.graph.Node(n.Root.Object) == nil:
+			order = append(order, n)
+		default:
+			held[n.Root.Object]++
+		}
+	}
+	c.Message = fmt.Sprintf("%d of %d Ready", ready, len(p.graph.Tiers()))
+	for _, n := range order {
+		f, err := p.tierFinding(ctx, n)
+		if err != nil {
+			return c, err
+		}
+		if count := held[n.Ref]; count > 0 {
+			f.Message += fmt.Sprintf("; %s", holdsUp(count))
+		}
+		c.Findings = append(c.Findings, f)
+	}
+	return c, nil
+}
+
+func holdsUp(count int) string {
+	if count == 1 {
+		return "it holds up one other tier"
+	}
+	return fmt.Sprintf("it holds up %d other tiers", count)
+}
+
+func (p *preflight) tierFinding(ctx context.Context, n *tiers.Node) (finding.Finding, error) {
+	f := finding.Finding{Severity: finding.Warning, Object: &n.Ref, Tier: &n.Ref, Message: fmt.Sprintf("%s: %s", n.Ref, firstLine(n.Why))}
+	switch n.State {
+	case tiers.Suspended:
+		f.Rule = "tier-suspended"
+		f.Fix = fmt.Sprintf("if it is meant to run: flux resume %s %s -n %s", strings.ToLower(n.Ref.Kind), n.Ref.Name, n.Ref.Namespace)
+	case tiers.Progressing:
+		f.Rule, f.Severity = "tier-progressing", finding.Info
+		f.Fix = "wait for it: " + p.env.Command("tiers", "--wait")
+	case tiers.Wedged:
+		f.Rule, f.Severity = "tier-wedged", finding.Error
+		f.Fix = "change it in git: no controller will leave this state by itself"
+	case tiers.Blocked:
+		f.Rule, f.Severity = "tier-blocked", finding.Error
+		for _, b := range n.Blockers {
+			f.Causes = append(f.Causes, b.Message)
+		}
+		f.Fix = "make what it refers to exist, or change the reference in git"
+	case tiers.Retrying:
+		f.Rule, f.Severity = "tier-failing", finding.Error
+		f.Message = fmt.Sprintf("%s fails and is retried%s: %s", n.Ref, every(n), firstLine(n.Why))
+		f.Fix = "mend what its message names; Flux goes on by itself"
+	}
+	if n.MayMissKind() && n.Ref.Kind == flux.KustomizationKind {
+		return p.missingKind(ctx, n, f)
+	}
+	return f, nil
+}
+
+func every(n *tiers.Node) string {
+	if n.RetryInterval == 0 {
+		return ""
+	}
+	return " every " + n.RetryInterval.String()
+}
+
+// missingKind looks closer at a tier that lacks a kind.
+func (p *preflight) missingKind(ctx context.Context, n *tiers.Node, f finding.Finding) (finding.Finding, error) {
+	d, err := p.env.CRDs.Diagnose(ctx, p.snapshot, n.Ref)
+	if errors.Is(err, build.ErrUnreachable) {
+		f.Causes = append(f.Causes, err.Error())
+		f.Fix = "whether this is a deadlock cannot be said from here, since the source's artifact is out of reach; " +
+			"see " + p.env.Command("tiers", "why "+n.Ref.Name)
+		return f, nil
+	}
+	if err != nil {
+		return f, err
+	}
+	if n.State == tiers.Progressing && d.Verdict != crds.Deadlock {
+		return f, nil
+	}
+	f.Severity = finding.Error
+	return p.diagnosed(ctx, n, d, f)
+}
+
+func (p *preflight) diagnosed(ctx context.Context, n *tiers.Node, d *crds.Diagnosis, f finding.Finding) (finding.Finding, error) {
+	f.Message = fmt.Sprintf("%s: %s", n.Ref, d.Why)
+	f.Missing = d.Report()
+	f.Causes = append(f.Causes, firstLine(n.Why))
+	switch d.Verdict {
+	case crds.Deadlock:
+		p.deadlocked = true
+		f.Rule = "crd-deadlock"
+		f.Fix = p.env.Command("standup", "crds")
+		kept := d.Kept()
+		f.Suggestion = fmt.Sprintf("for good: move %s and what needs them into a tier of their own that depends on %s",
+			kept[0].Kinds(), n.Ref.Name)
+	case crds.NowServed:
+		f.Rule, f.Severity = "tier-asleep", finding.Warning
+		f.Fix = "a nudge is enough: " + p.env.Command("standup", "crds")
+	default:
+		f.Rule = "kind-missing"
+		f.Fix = "wait, or see what should create it: " + p.env.Command("tiers", "why "+n.Ref.Name)
+	}
+	for _, t := range d.Triggers {
+		operator, err := p.env.CRDs.Operator(ctx, t.Relation)
+		if err != nil {
+			return f, err
+		}
+		f.Causes = append(f.Causes, operator.Sentence())
+	}
+	return f, nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return strings.TrimSpace(line)
+}
