@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
@@ -233,21 +234,17 @@ func (c *Cluster) awaitEstablished(ctx context.Context, name string) error {
 	return err
 }
 
-// established reads a CRD's conditions. A name that clashes with another CRD's
-// is no "not yet": nothing resolves it by itself.
+// established is true for a CRD that is Established. A name that clashes with
+// another CRD's is no "not yet": nothing resolves it by itself.
 func established(crd *unstructured.Unstructured) (bool, error) {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	done := false
-	for _, raw := range conditions {
-		c, _ := raw.(map[string]any)
-		switch {
-		case c["type"] == "NamesAccepted" && c["status"] == "False":
-			return false, &definitionError{crd.GetName(), fmt.Sprint(c["message"])}
-		case c["type"] == "Established" && c["status"] == "True":
-			done = true
-		}
+	result, err := status.Compute(crd)
+	if err != nil {
+		return false, fmt.Errorf("CRD %s: %w", crd.GetName(), err)
 	}
-	return done, nil
+	if result.Status == status.FailedStatus {
+		return false, &definitionError{crd.GetName(), result.Message}
+	}
+	return result.Status == status.CurrentStatus, nil
 }
 
 // awaitDiscovery waits until discovery shows the kinds: for about a second

@@ -235,8 +235,8 @@ func (d *Diagnosis) conclude() {
 	if kept := d.Kept(); len(kept) > 0 {
 		t := kept[0]
 		d.Verdict = Deadlock
-		d.Why = fmt.Sprintf("deadlock: %s creates %s, but all of them are in %s, and Flux applies nothing of a stage "+
-			"in which a kind is unknown; no retry heals that", t.Object.Ref(), kindNames(t.Creates), d.Tier.Name)
+		d.Why = fmt.Sprintf("deadlock: %s would create %s, but both are in %s, and Flux applies nothing of a stage "+
+			"in which one kind is unknown: no retry heals this", t.Object.Ref(), kindNames(t.Creates), d.Tier.Name)
 		return
 	}
 	d.Verdict = Heals

@@ -36,15 +36,10 @@ type call struct {
 	extra                        bool   // segments behind the sub-resource
 }
 
-// dangerous sub-resources reach into a node or a pod, or change more than
-// their method says; they need proof even for a GET (exec over WebSocket is
-// one).
-var dangerous = []string{
-	"exec", "attach", "proxy", "portforward", "ephemeralcontainers", "token", "eviction", "scale",
-}
-
-// readable are the only sub-resources that a GET may read unproved: the others
-// of an aggregated API can be anything, KubeVirt's console and vnc among them.
+// readable are the only sub-resources that a GET may read unproved. Others
+// reach into a node or a pod (exec over WebSocket is a GET, and so are attach,
+// portforward and proxy), and those of an aggregated API can be anything:
+// KubeVirt's console and vnc are.
 var readable = []string{"", "status", "log"}
 
 // rehearsable are those whose dry run is the API server's own. Behind others
@@ -101,8 +96,6 @@ func (c *call) decide(r *http.Request, segments []string, read bool) verdict {
 	case upgrades(r.Header):
 		return mutate // whatever comes through it is not looked at
 	case c.extra, c.special != "" && !(read && c.special == "watch"):
-		return mutate
-	case slices.Contains(dangerous, c.subresource):
 		return mutate
 	case c.resource == "":
 		if read && harmlessPath(segments) {

@@ -19,6 +19,11 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
+// dangerous are the sub-resources that DESIGN.md names, whatever their verb.
+var dangerous = []string{
+	"exec", "attach", "proxy", "portforward", "ephemeralcontainers", "token", "eviction", "scale",
+}
+
 // FuzzClassify holds what passes unproved against the API server's own reading
 // of the same request.
 func FuzzClassify(f *testing.F) {

@@ -31,7 +31,7 @@ func CRDs(ctx context.Context, env *Env, b crds.Break) (*StepReport, error) {
 	report := &StepReport{Name: "crds"}
 	check := Check{Name: "deadlocks"}
 	var errs []error
-	lacking := 0
+	lacking, broken := 0, 0
 	for _, n := range tiers.Build(snapshot, tiers.Options{}).Tiers() {
 		if !n.MayMissKind() || n.Ref.Kind != flux.KustomizationKind {
 			continue
@@ -56,11 +56,14 @@ func CRDs(ctx context.Context, env *Env, b crds.Break) (*StepReport, error) {
 		}
 		if err := env.CRDs.Break(ctx, d, b); err != nil {
 			errs = append(errs, err)
+			continue
 		}
+		broken++
 	}
 	if lacking == 0 && len(errs) == 0 {
 		check.Message = "no tier lacks a kind: nothing to do"
 	} else {
+		check.Message = summary(broken, b.DryRun)
 		report.Next = env.Command("tiers", "--wait --nudge")
 	}
 	report.Checks = []Check{check}
@@ -70,4 +73,14 @@ func CRDs(ctx context.Context, env *Env, b crds.Break) (*StepReport, error) {
 	}
 	report.Seconds = time.Since(start).Seconds()
 	return report, errors.Join(errs...)
+}
+
+func summary(broken int, dryRun bool) string {
+	switch {
+	case broken == 0:
+		return ""
+	case dryRun:
+		return fmt.Sprintf("%d would be freed", broken)
+	}
+	return fmt.Sprintf("%d freed", broken)
 }

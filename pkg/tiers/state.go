@@ -81,7 +81,7 @@ func (g *Graph) classify(n *Node, o Options) {
 		if more := len(n.Blockers) - 1; more > 0 {
 			n.Why += fmt.Sprintf(" (and %d more)", more)
 		}
-	case n.isTrue():
+	case n.isTrue() && !n.AtWork():
 		n.State, n.Why = Progressing, n.staleWhy()
 	case ready != nil && ready.Status == metav1.ConditionFalse && ready.ObservedGeneration >= n.Generation:
 		n.State = Retrying
@@ -90,7 +90,7 @@ func (g *Graph) classify(n *Node, o Options) {
 		n.State, n.Why = Progressing, "not reconciled yet"
 	default:
 		n.State, n.Why = Progressing, ready.Message
-		if c := meta.FindStatusCondition(n.Conditions, reconcilingCondition); c != nil && ready.Status == metav1.ConditionUnknown {
+		if c := meta.FindStatusCondition(n.Conditions, reconcilingCondition); c != nil && ready.Status != metav1.ConditionFalse {
 			n.Why = c.Message
 		}
 	}
@@ -111,6 +111,9 @@ func (n *Node) retry(ready *metav1.Condition) (time.Time, string) {
 	}
 	return ready.LastTransitionTime.Add(n.RetryInterval), ready.Message
 }
+
+// AtWork is true while the controller reconciles the tier.
+func (n *Node) AtWork() bool { return meta.IsStatusConditionTrue(n.Conditions, reconcilingCondition) }
 
 // MissesKind is true when the tier's last attempt failed because a kind is not
 // served: by itself that is no wedge, a retry may find the kind there.

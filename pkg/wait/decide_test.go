@@ -193,6 +193,15 @@ func TestNudgesAreSentOnceAndWhenTheyHelp(t *testing.T) {
 			t.Errorf("%s: nudged %q, want %q", s.what, got, s.want)
 		}
 	}
+	finishing := condition(tier("c"), "True", "Applied revision: "+rev)
+	if got := due(nudges{}, finishing); got != "" {
+		t.Errorf("nudged %q between the two patches that end its attempt", got)
+	}
+	stale := ready(tier("c"))
+	stale.LastAppliedRevision, stale.Conditions[0].Message = "main@sha1:old", "Applied revision: main@sha1:old"
+	if got := due(nudges{}, stale); got != "c" {
+		t.Errorf("a tier that sleeps at an old revision was not nudged, but %q", got)
+	}
 	for range 5 {
 		due(m, ready(a), answered(blocked(b)))
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -66,7 +67,16 @@ func causeOf(n *tiers.Node) string {
 // asleep is true when the controller has ended its last attempt and waits for
 // a timer: nudging one that is at work would only queue another attempt.
 func asleep(n *tiers.Node) bool {
-	return n.State == tiers.Retrying || n.State == tiers.Progressing && n.ReadyStatus() == metav1.ConditionTrue
+	return n.State == tiers.Retrying ||
+		n.State == tiers.Progressing && n.ReadyStatus() == metav1.ConditionTrue && !n.AtWork() && !finishing(n)
+}
+
+// finishing is true in the moment between the two patches by which a
+// controller ends a good attempt: the conditions come first, the revision and
+// the generation that they are about right after (fluxcd/pkg/runtime/patch).
+func finishing(n *tiers.Node) bool {
+	c := meta.FindStatusCondition(n.Conditions, "Ready")
+	return c != nil && c.ObservedGeneration == n.Generation && strings.HasSuffix(c.Message, n.SourceRevision())
 }
 
 func waitsForDependencies(n *tiers.Node) bool {

@@ -104,7 +104,7 @@ func (c *Cluster) apiServerCommand() command {
 			"--audit-policy-file", c.file("audit-policy.yaml"),
 			"--audit-log-path", c.auditLog(),
 			// A request is in the log before it is handled: see Audit.
-			"--audit-log-mode", "batch",
+			"--audit-log-mode", "blocking-strict",
 			"--audit-log-maxsize", "100000", // megabytes: one file, never rotated
 		},
 		health: c.URL() + "/readyz",

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubestandup/kubestandup/test/cluster/internal/filelock"
 )
@@ -86,10 +86,10 @@ func (c *Cluster) KubeconfigFor(user string) (string, error) {
 
 func (c *Cluster) writeKubeconfig(user string) error {
 	name := c.options.Name
-	return clientcmd.WriteToFile(api.Config{
-		Clusters:       map[string]*api.Cluster{name: {Server: c.URL(), CertificateAuthorityData: c.creds.ca}},
-		AuthInfos:      map[string]*api.AuthInfo{user: {Token: c.creds.token(user)}},
-		Contexts:       map[string]*api.Context{name: {Cluster: name, AuthInfo: user}},
+	return clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: c.URL(), CertificateAuthorityData: c.creds.ca}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{user: {Token: c.creds.token(user)}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: user}},
 		CurrentContext: name,
 	}, c.file("kubeconfig-"+user))
 }

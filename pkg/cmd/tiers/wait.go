@@ -38,7 +38,10 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 	defer cluster.Close() //nolint:errcheck // temporary files
 	bar := progress.For(o.shell.ErrOut)
 	defer bar.Close()
-	follow := &follower{bar: bar, state: map[flux.Ref]tiers.State{}}
+	follow := &follower{
+		bar: bar, live: printers.AllowsRedraw(o.shell.ErrOut),
+		state: map[flux.Ref]tiers.State{}, nudged: map[flux.Ref]bool{},
+	}
 	start := time.Now()
 	waitErr := wait.Run(ctx, client, snapshot.Served, wait.Options{
 		Targets: targets, Timeout: o.Timeout, Nudge: o.Nudge,
@@ -82,9 +85,14 @@ func count(rows []*tiers.Node, s tiers.State) (n int) {
 
 // follower turns graphs into lines of progress.
 type follower struct {
-	bar   *progress.Progress
+	bar *progress.Progress
+	// live is true on a terminal, whose lines may change at every event. A log
+	// gets a line when a tier's class changes.
+	live  bool
 	state map[flux.Ref]tiers.State
-	last  *tiers.Graph
+	// nudged are the tiers that were asked and have not stirred since.
+	nudged map[flux.Ref]bool
+	last   *tiers.Graph
 }
 
 func (f *follower) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
@@ -92,6 +100,9 @@ func (f *follower) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
 	waiting := map[flux.Ref]bool{}
 	for _, n := range left {
 		waiting[n.Ref] = true
+	}
+	for _, n := range nudged {
+		f.nudged[n.Ref] = true
 	}
 	now := time.Now()
 	for _, n := range g.Tiers() {
@@ -102,7 +113,7 @@ func (f *follower) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
 			if known && was == tiers.Ready {
 				f.bar.Println(subject + " is no longer Ready; still waiting for it")
 			}
-			f.bar.Set(subject, printers.OneLine(status(n, now)))
+			f.bar.Set(subject, printers.OneLine(f.text(n, now)))
 		case known && was != tiers.Ready && n.State == tiers.Ready:
 			f.bar.Done(subject, "✔", "Ready at "+shortRevision(n.AppliedRevision()))
 		case n.State == tiers.Suspended && !known:
@@ -110,7 +121,19 @@ func (f *follower) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
 		}
 		f.state[n.Ref] = n.State
 	}
-	for _, n := range nudged {
-		f.bar.Set(printers.OneLine(n.Ref.Key()), "nudged: its dependencies are met")
+}
+
+func (f *follower) text(n *tiers.Node, now time.Time) string {
+	if n.State != tiers.Retrying {
+		delete(f.nudged, n.Ref)
 	}
+	switch {
+	case f.nudged[n.Ref]:
+		return "nudged: its dependencies are met"
+	case f.live || n.State == tiers.Blocked:
+		return status(n, now)
+	case n.State == tiers.Retrying:
+		return "retrying: " + oneLine(n.Why)
+	}
+	return string(n.State)
 }

@@ -65,7 +65,7 @@ func hold(ctx context.Context, dir, path string) (err error) {
   export KUBECONFIG=%s
   export PATH=%s:$PATH
 
-  git push --force %[1]s HEAD:main   # from any repository; the root is ./%[4]s
+  git push --force %[1]s HEAD:main   # from any repository; the root is %[4]s
   kubectl -n flux-system annotate --overwrite gitrepository flux-system reconcile.fluxcd.io/requestedAt="$(date)"
   kubectl apply --server-side -f %[5]s        # CDI's operator, which then runs for real
 
