@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/printers"
+	"github.com/kubestandup/kubestandup/pkg/standup"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
@@ -24,7 +25,9 @@ import (
 // one line here.
 func reports() map[string]reflect.Type {
 	return map[string]reflect.Type{
-		"TierList": reflect.TypeFor[tiers.List](),
+		"TierList":      reflect.TypeFor[tiers.List](),
+		"StandupReport": reflect.TypeFor[standup.Report](),
+		"Identity":      reflect.TypeFor[standup.IdentityReport](),
 		// In every report; not one of its own.
 		"Finding": reflect.TypeFor[finding.Finding](),
 	}

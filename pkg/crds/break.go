@@ -157,7 +157,7 @@ func (c *Cluster) refuse(ctx context.Context, t Trigger) error {
 	if namespace == "" {
 		return nil
 	}
-	ns, err := c.typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+	ns, err := c.core.Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return &RefusedError{ref, fmt.Sprintf("namespace %s does not exist; the tier that makes it has not run yet: see `kubectl tiers`", namespace)}

@@ -5,6 +5,7 @@ package crds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
@@ -30,7 +32,8 @@ func customResourceDefinition() schema.GroupVersionResource {
 type Cluster struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
-	typed     kubernetes.Interface
+	core      typedcorev1.CoreV1Interface
+	apps      typedappsv1.AppsV1Interface
 	artifacts *build.Fetcher
 	builder   build.Builder
 	book      *knowledge.Base
@@ -39,19 +42,18 @@ type Cluster struct {
 // New makes clients from a guarded configuration. artifacts is the way to a
 // source's artifact through the API server, which the guard opens.
 func New(cfg *rest.Config, artifacts build.Cluster, book *knowledge.Base) (*Cluster, error) {
-	dyn, err := dynamic.NewForConfig(cfg)
-	if err != nil {
+	c := &Cluster{book: book}
+	var err [4]error
+	c.dynamic, err[0] = dynamic.NewForConfig(cfg)
+	c.discovery, err[1] = discovery.NewDiscoveryClientForConfig(cfg)
+	c.core, err[2] = typedcorev1.NewForConfig(cfg)
+	c.apps, err[3] = typedappsv1.NewForConfig(cfg)
+	if err := errors.Join(err[:]...); err != nil {
 		return nil, fmt.Errorf("client for %s: %w", cfg.Host, err)
 	}
-	typed, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("client for %s: %w", cfg.Host, err)
-	}
-	return &Cluster{
-		dynamic: dyn, discovery: typed.Discovery(), typed: typed, book: book,
-		artifacts: build.NewFetcher(typed.CoreV1(), artifacts),
-		builder:   build.Builder{Variables: build.ClusterVariables(typed.CoreV1())},
-	}, nil
+	c.artifacts = build.NewFetcher(c.core, artifacts)
+	c.builder = build.Builder{Variables: build.ClusterVariables(c.core)}
+	return c, nil
 }
 
 // Close removes what was fetched.

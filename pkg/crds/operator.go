@@ -66,7 +66,7 @@ func (c *Cluster) Operator(ctx context.Context, r knowledge.Relation) (Operator,
 	if r.Operator == nil {
 		return o, nil
 	}
-	deployments, err := c.typed.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+	deployments, err := c.apps.Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.SelectorFromSet(r.Operator.Labels).String(), Limit: 500,
 	})
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Cluster) Operator(ctx context.Context, r knowledge.Relation) (Operator,
 }
 
 func (c *Cluster) readPods(ctx context.Context, o *Operator, d *appsv1.Deployment) error {
-	pods, err := c.typed.CoreV1().Pods(d.Namespace).List(ctx, metav1.ListOptions{
+	pods, err := c.core.Pods(d.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector), Limit: 500,
 	})
 	if err != nil {
@@ -137,7 +137,7 @@ func joinReason(reason, message string) string {
 }
 
 func (c *Cluster) readWarnings(ctx context.Context, o *Operator) error {
-	events, err := c.typed.CoreV1().Events(o.Deployment.Namespace).List(ctx, metav1.ListOptions{
+	events, err := c.core.Events(o.Deployment.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("type", corev1.EventTypeWarning).String(), Limit: 500,
 	})
 	if err != nil {

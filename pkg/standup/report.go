@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
+	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
@@ -30,6 +31,12 @@ type Report struct {
 	metav1.TypeMeta `json:",inline"`
 	Server          tiers.Server `json:"server"`
 	Steps           []StepReport `json:"steps"`
+}
+
+// IdentityReport is the versioned report of `kubectl standup identify`.
+type IdentityReport struct {
+	metav1.TypeMeta `json:",inline"`
+	guard.Identity  `json:",inline"`
 }
 
 // StepReport is what one step found and did.

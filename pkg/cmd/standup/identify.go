@@ -13,6 +13,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
 	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/printers"
+	"github.com/kubestandup/kubestandup/pkg/standup"
 )
 
 func newCmdIdentify(f *Flags) *cobra.Command {
@@ -44,7 +45,7 @@ func (f *Flags) identify(ctx context.Context, format string) error {
 		return err
 	}
 	if format != "" {
-		return printers.PrintObject(f.shell.Out, format, identityReport{TypeMeta: printers.TypeMeta("Identity"), Identity: identity})
+		return printers.PrintObject(f.shell.Out, format, &standup.IdentityReport{TypeMeta: printers.TypeMeta("Identity"), Identity: identity})
 	}
 	_, err = fmt.Fprint(f.shell.Out, standupYAML(identity))
 	if identity.Unprovable != "" {

@@ -6,21 +6,12 @@ package standup
 import (
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
 	"github.com/kubestandup/kubestandup/pkg/finding"
-	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/standup"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
-
-// identityReport is the report of `identify -o json`.
-type identityReport struct {
-	metav1.TypeMeta `json:",inline"`
-	guard.Identity  `json:",inline"`
-}
 
 // row is a line of the table: a check that is well, or one finding.
 type row struct {
