@@ -23,6 +23,8 @@ const (
 type StuckError struct {
 	Tier flux.Ref
 	Root tiers.RootCause
+	// Diagnosed is true when it was Options.Diagnose that found the wedge.
+	Diagnosed bool
 }
 
 func (e *StuckError) Error() string {

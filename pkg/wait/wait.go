@@ -161,6 +161,9 @@ func (w *waiter) look(ctx context.Context) (decision, error) {
 	now := time.Now()
 	w.clocks.update(g, now)
 	d := decide(g, w.Targets, w.clocks, now)
+	if stuck, ok := errors.AsType[*StuckError](d.err); ok {
+		stuck.Diagnosed = wedged[stuck.Root.Object] != ""
+	}
 	var nudged []*tiers.Node
 	if d.err == nil && !d.done {
 		w.diagnose(ctx, snapshot, d.left)

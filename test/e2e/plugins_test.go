@@ -25,41 +25,35 @@ import (
 // patience ends a command that hangs, so that the test fails with its output.
 const patience = 5 * time.Minute
 
+// pluginDir is where the plugins are built, and all that is on a shell's PATH.
+var pluginDir string
+
 func TestMain(m *testing.M) {
+	var err error
+	if pluginDir, err = os.MkdirTemp("", "kubestandup-e2e-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
-	removePlugins()
+	_ = os.RemoveAll(pluginDir) // a temporary folder
 	os.Exit(code)
 }
 
 // plugins builds the three plugins once, as a user's download has them, and
-// puts kubectl beside them: a PATH that holds nothing else.
-var plugins = sync.OnceValues(func() (bin string, err error) {
+// puts kubectl beside them.
+var plugins = sync.OnceValue(func() error {
 	set, err := programs.Find()
 	if err != nil {
-		return "", err
+		return err
 	}
-	dir, err := os.MkdirTemp("", "kubestandup-e2e-")
-	if err != nil {
-		return "", err
-	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+string(filepath.Separator),
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", pluginDir+string(filepath.Separator),
 		"../../cmd/kubectl-standup", "../../cmd/kubectl-tiers", "../../cmd/kubectl-unwedge")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("build of the plugins: %w\n%s", err, out)
+		return fmt.Errorf("build of the plugins: %w\n%s", err, out)
 	}
-	return dir, os.Symlink(set.Path("kubectl"), filepath.Join(dir, "kubectl"))
+	return os.Symlink(set.Path("kubectl"), filepath.Join(pluginDir, "kubectl"))
 })
-
-func removePlugins() {
-	built, _ := filepath.Glob(filepath.Join(os.TempDir(), "kubestandup-e2e-*"))
-	dir, _ := plugins()
-	for _, d := range built {
-		if d == dir {
-			_ = os.RemoveAll(d) // a temporary folder
-		}
-	}
-}
 
 // shell is where a person types: a working directory, a kubeconfig, and
 // nothing on the PATH but kubectl and the plugins.
@@ -126,16 +120,15 @@ type running struct {
 // start runs kubectl in the background.
 func (s *shell) start(t *testing.T, args ...string) *running {
 	t.Helper()
-	bin, err := plugins()
-	if err != nil {
+	if err := plugins(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "kubectl"), args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(pluginDir, "kubectl"), args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
 	cmd.Dir = s.dir
-	cmd.Env = append([]string{"PATH=" + bin, "HOME=" + s.dir, "TMPDIR=" + os.TempDir(), "KUBECONFIG=" + s.kubeconfig}, s.env...)
+	cmd.Env = append([]string{"PATH=" + pluginDir, "HOME=" + s.dir, "TMPDIR=" + os.TempDir(), "KUBECONFIG=" + s.kubeconfig}, s.env...)
 	r := &running{
 		outcome: outcome{command: strings.Join(args, " ")},
 		cmd:     cmd, cancel: cancel, began: time.Now(), stdout: newTranscript(), stderr: newTranscript(),

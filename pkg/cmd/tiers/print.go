@@ -113,7 +113,7 @@ func status(n *tiers.Node, now time.Time) string {
 		}
 		return text
 	case tiers.Retrying:
-		text := "retrying " + when(n.RetryAt, now) + ": " + oneLine(n.Why)
+		text := strings.TrimSpace("retrying "+when(n.RetryAt, now)) + ": " + oneLine(n.Why)
 		if n.MissesKind() {
 			text += " (is it a deadlock? kubectl tiers why " + n.Ref.Name + ")"
 		}
@@ -149,7 +149,7 @@ func nameOf(n *tiers.Node, r flux.Ref) string {
 func when(at, now time.Time) string {
 	switch left := at.Sub(now); {
 	case at.IsZero():
-		return "by itself"
+		return ""
 	case left <= 0:
 		return "any moment"
 	default:

@@ -50,7 +50,7 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 			if err != nil || d.Verdict != crds.Deadlock {
 				return "", err
 			}
-			return d.Why + ": " + target.Command("standup", "crds"), nil
+			return d.Why, nil
 		},
 		Observe: follow.observe,
 		Trouble: func(err error) { bar.Println("Warning: " + util.Message(err) + "; trying again") },
@@ -67,6 +67,9 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 	rows, err := o.pick(follow.last)
 	if err == nil {
 		err = o.print(target, follow.last, rows)
+	}
+	if stuck, ok := errors.AsType[*wait.StuckError](waitErr); ok && stuck.Diagnosed {
+		fmt.Fprintf(o.shell.ErrOut, "To break the deadlock: %s\n", target.Command("standup", "crds"))
 	}
 	if waitErr == nil && err == nil {
 		fmt.Fprintf(o.shell.ErrOut, "%d tiers Ready after %s\n", count(rows, tiers.Ready), time.Since(start).Round(100*time.Millisecond))
