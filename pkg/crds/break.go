@@ -89,6 +89,9 @@ type Break struct {
 func (c *Cluster) Break(ctx context.Context, d *Diagnosis, b Break) error {
 	if d.Verdict == Deadlock {
 		for _, t := range d.Kept() {
+			if d.Rejected != nil {
+				return &RefusedError{t.Object.Ref(), fmt.Sprintf("Flux would not apply it either: %v", d.Rejected)}
+			}
 			if err := c.apply(ctx, t, b); err != nil {
 				return err
 			}
@@ -147,6 +150,9 @@ func (c *Cluster) apply(ctx context.Context, t Trigger, b Break) error {
 // refuse says why a trigger cannot work yet.
 func (c *Cluster) refuse(ctx context.Context, t Trigger) error {
 	ref := t.Object.Ref()
+	if t.Object.Encrypted {
+		return &RefusedError{ref, "it holds encrypted values, which only Flux can decrypt"}
+	}
 	if !t.Served {
 		return &RefusedError{ref, fmt.Sprintf("its own CRD is not Established; the tier that installs %s has not run yet: see `kubectl tiers`", t.Relation.System)}
 	}

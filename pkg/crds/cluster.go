@@ -91,7 +91,7 @@ func (c *Cluster) Diagnose(ctx context.Context, s *flux.Snapshot, tier flux.Ref)
 		}
 		return refs
 	})
-	d.served = s.Served
+	d.served, d.Rejected = s.Served, result.Rejected
 	return d, listErr
 }
 

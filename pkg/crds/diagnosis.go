@@ -45,6 +45,10 @@ type Diagnosis struct {
 	// Triggers are what creates the missing kinds.
 	Triggers []Trigger
 
+	// Rejected is why Flux would apply none of the tier even if every kind
+	// were served; nil when it would.
+	Rejected error
+
 	served []flux.Resource // for the nudge
 }
 

@@ -33,7 +33,7 @@ func CRDs(ctx context.Context, env *Env, b crds.Break) (*StepReport, error) {
 	var errs []error
 	lacking, broken := 0, 0
 	for _, n := range tiers.Build(snapshot, tiers.Options{}).Tiers() {
-		if !n.MayMissKind() || n.Ref.Kind != flux.KustomizationKind {
+		if !n.MayMissKind() {
 			continue
 		}
 		d, err := env.CRDs.Diagnose(ctx, snapshot, n.Ref)

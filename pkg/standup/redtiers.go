@@ -76,7 +76,7 @@ func (p *preflight) tierFinding(ctx context.Context, n *tiers.Node) (finding.Fin
 		f.Message = fmt.Sprintf("%s fails and is retried%s: %s", n.Ref, every(n), firstLine(n.Why))
 		f.Fix = "mend what its message names; Flux goes on by itself"
 	}
-	if n.MayMissKind() && n.Ref.Kind == flux.KustomizationKind {
+	if n.MayMissKind() {
 		return p.missingKind(ctx, n, f)
 	}
 	return f, nil

@@ -122,9 +122,13 @@ func (n *Node) MissesKind() bool {
 	return c != nil && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "no matches for")
 }
 
-// MayMissKind is true when the tier lacks a kind, or when its last attempt
-// failed to apply and the next one, under way now, hides why.
+// MayMissKind is true for a Kustomization of this cluster that lacks a kind, or
+// whose last attempt failed to apply while the next one, under way now, hides
+// why: to know, it has to be built.
 func (n *Node) MayMissKind() bool {
+	if n.Ref.Kind != flux.KustomizationKind || n.Remote {
+		return false
+	}
 	return n.MissesKind() || n.State == Progressing && n.ReadyStatus() == metav1.ConditionUnknown && n.LastOutcome == "ReconciliationFailed"
 }
 

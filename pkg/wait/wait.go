@@ -213,7 +213,7 @@ func (w *waiter) diagnose(ctx context.Context, s *flux.Snapshot, left []*tiers.N
 	}
 	for _, n := range left {
 		rev := revisionOf(n)
-		if n.State != tiers.Retrying || !n.MissesKind() || w.asked[n.Ref] == rev {
+		if n.State != tiers.Retrying || !n.MayMissKind() || w.asked[n.Ref] == rev {
 			continue
 		}
 		w.asked[n.Ref] = rev

@@ -114,7 +114,7 @@ func status(n *tiers.Node, now time.Time) string {
 		return text
 	case tiers.Retrying:
 		text := strings.TrimSpace("retrying "+when(n.RetryAt, now)) + ": " + oneLine(n.Why)
-		if n.MissesKind() {
+		if n.MayMissKind() {
 			text += " (is it a deadlock? kubectl tiers why " + n.Ref.Name + ")"
 		}
 		return text

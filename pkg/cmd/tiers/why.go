@@ -57,7 +57,7 @@ func (f *Flags) why(ctx context.Context, name string) error {
 	out := &whyWriter{w: f.shell.Out, now: time.Now()}
 	out.chain(g, n)
 	root := g.Node(rootOf(n))
-	if n.State == tiers.Ready || root == nil || root.Ref.Kind != flux.KustomizationKind || !root.MayMissKind() {
+	if n.State == tiers.Ready || root == nil || !root.MayMissKind() {
 		return out.err
 	}
 	if err := f.whyMissing(ctx, target, snapshot, root, out); err != nil {
