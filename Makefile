@@ -70,16 +70,11 @@ bench: ## Run the benchmarks
 ##@ Check
 
 .PHONY: verify
-verify: fmt-check generate-check tidy-check lint ## Check all that CI checks beside the tests
+verify: generate-check tidy-check lint ## Check all that CI checks beside the tests
 
 .PHONY: fmt
 fmt: ## Format the Go files
-	gofmt -w cmd hack pkg test tools
-
-.PHONY: fmt-check
-fmt-check:
-	@unformatted=$$(gofmt -l cmd hack pkg test tools) && test -z "$$unformatted" || \
-		{ echo "not formatted, run make fmt: $$unformatted" >&2; exit 1; }
+	hack/tool.sh golangci-lint fmt
 
 .PHONY: generate-check
 generate-check:
@@ -90,7 +85,7 @@ tidy-check:
 	go mod tidy -diff
 
 .PHONY: lint
-lint: ## Run the linters
+lint: ## Run the linters, which look at the format too
 	hack/tool.sh golangci-lint run $(LINT_FLAGS)
 
 ##@ Release

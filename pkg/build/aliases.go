@@ -6,6 +6,8 @@ package build
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -26,7 +28,7 @@ func checkAliases(name string, content []byte) error {
 	for {
 		var document yaml.Node
 		if err := decoder.Decode(&document); err != nil {
-			return nil //nolint:nilerr // the end of the file, or as above
+			return nil // the end of the file, or as above
 		}
 		if nodes(&document, map[*yaml.Node]int{}) > maxNodes {
 			return fmt.Errorf("%s: its YAML aliases stand for more than %d values, which no manifest holds", name, maxNodes)
@@ -54,4 +56,31 @@ func nodes(n *yaml.Node, known map[*yaml.Node]int) int {
 	}
 	known[n] = count
 	return count
+}
+
+// checkManifests looks at the manifests that Flux would generate a
+// kustomization file from. It does nothing where there is one.
+func (t *Tree) checkManifests(dir string) error {
+	if hasKustomization(dir) {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			if path != dir && hasKustomization(path) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if extension := filepath.Ext(path); extension != ".yaml" && extension != ".yml" {
+			return nil
+		}
+		content, err := os.ReadFile(path) // below the tree's own root, which holds no links
+		if err != nil {
+			return err
+		}
+		return checkAliases(t.relative(path), content)
+	})
 }

@@ -6,10 +6,8 @@ package build
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sort"
 
 	securejoin "github.com/cyphar/filepath-securejoin"
@@ -44,72 +42,6 @@ type Builder struct {
 	// the base is a repository, as the controller does unless it runs with
 	// --no-remote-bases.
 	AllowRemoteBases bool
-}
-
-// Result is what one tier applies.
-type Result struct {
-	Tier flux.Ref
-	// Source is what the tier is built from.
-	Source flux.Ref
-	// Objects are in the order in which they are applied: by stage, and inside
-	// of a stage as fluxcd/pkg/ssa sorts.
-	Objects []Object
-	// Rejected is why the controller applies none of the objects although
-	// they build. Nil when it goes on to apply them.
-	Rejected error
-	// Unknown names the variables whose values only the cluster knows, because
-	// the tree holds them encrypted: Secret/namespace/name: VARIABLE.
-	Unknown []string
-
-	tree *Tree
-	// manifests are the files that objects may be written in.
-	manifests []string
-	// missing are the references of substituteFrom that led nowhere.
-	missing map[varKey]bool
-}
-
-// Object is one object of a tier, with Flux's owner labels.
-type Object struct {
-	*unstructured.Unstructured
-	// Stage is 1 to 4.
-	Stage int
-	// Encrypted is true when the object holds values that SOPS encrypted. They
-	// are never decrypted here. A Secret that kustomize generates from an
-	// encrypted file has another suffix on its name than Flux will give it:
-	// kustomize makes it of the content.
-	Encrypted bool
-	// Ignored is true when the controller is told not to apply the object
-	// (kustomize.toolkit.fluxcd.io/ssa: Ignore, or /reconcile: disabled). It
-	// is then not dry-run either, so an unknown kind does no harm.
-	Ignored bool
-}
-
-// Ref names the object.
-func (o Object) Ref() flux.Ref {
-	return flux.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-// String names the object and never shows what it holds: it may be a Secret.
-func (o Object) String() string { return o.Ref().String() }
-
-// GoString is String.
-func (o Object) GoString() string { return o.String() }
-
-// String says how much was built, of what.
-func (r *Result) String() string {
-	return fmt.Sprintf("kustomization %s: %d objects", r.Tier.Key(), len(r.Objects))
-}
-
-// Children are the Kustomizations among the objects: the tiers that this one
-// contains.
-func (r *Result) Children() []Object {
-	var children []Object
-	for _, o := range r.Objects {
-		if gk := o.GroupVersionKind().GroupKind(); gk.Group == flux.KustomizeGroup && gk.Kind == flux.KustomizationKind {
-			children = append(children, o)
-		}
-	}
-	return children
 }
 
 // Build builds the tier, a Kustomization of kustomize.toolkit.fluxcd.io, from
@@ -293,51 +225,4 @@ func (s byApplyOrder) Less(i, j int) bool {
 		return s[i].Stage < s[j].Stage
 	}
 	return ssa.SortableUnstructureds{s[i].Unstructured, s[j].Unstructured}.Less(0, 1)
-}
-
-// SourceOf is the source that a Kustomization names, its namespace resolved.
-func SourceOf(tier *unstructured.Unstructured) flux.Ref {
-	ref, _, _ := unstructured.NestedStringMap(tier.Object, "spec", "sourceRef")
-	source := flux.Ref{APIVersion: ref["apiVersion"], Kind: ref["kind"], Namespace: ref["namespace"], Name: ref["name"]}
-	if source.Namespace == "" {
-		source.Namespace = tier.GetNamespace()
-	}
-	return source
-}
-
-func refOf(o *unstructured.Unstructured) flux.Ref { return Object{Unstructured: o}.Ref() }
-
-// readable is the error with the names of files as they are in the tree.
-func (t *Tree) readable(err error) error {
-	if text := t.relative(err.Error()); text != err.Error() {
-		return errors.New(text)
-	}
-	return err
-}
-
-// checkManifests looks at the manifests that Flux would generate a
-// kustomization file from. It does nothing where there is one.
-func (t *Tree) checkManifests(dir string) error {
-	if hasKustomization(dir) {
-		return nil
-	}
-	return filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir():
-			if path != dir && hasKustomization(path) {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if extension := filepath.Ext(path); extension != ".yaml" && extension != ".yml" {
-			return nil
-		}
-		content, err := os.ReadFile(path) //nolint:gosec // below the tree's own root, which holds no links
-		if err != nil {
-			return err
-		}
-		return checkAliases(t.relative(path), content)
-	})
 }

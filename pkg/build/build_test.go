@@ -350,3 +350,29 @@ func TestEncryptedWithoutDecryption(t *testing.T) {
 		})
 	}
 }
+
+// TestSchemasDoNotLeak: kustomize keeps the schema that it merges by in a
+// variable of its own. What one tier brings must not change another.
+func TestSchemasDoNotLeak(t *testing.T) {
+	widget := "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w, namespace: default}\nspec:\n  parts:\n  - {name: a, size: 1}\n  - {name: b, size: 2}\n"
+	patch := "patches:\n- patch: |\n    apiVersion: example.com/v1\n    kind: Widget\n    metadata: {name: w, namespace: default}\n    spec:\n      parts:\n      - {name: b, size: 3}\n"
+	tree := openTree(t, writeTree(t, map[string]string{
+		"merged/kustomization.yaml":   "resources: [w.yaml]\nopenapi: {path: schema.json}\n" + patch,
+		"merged/w.yaml":               widget,
+		"merged/schema.json":          `{"definitions": {"w": {"type": "object", "x-kubernetes-group-version-kind": [{"group": "example.com", "kind": "Widget", "version": "v1"}], "properties": {"spec": {"type": "object", "properties": {"parts": {"type": "array", "x-kubernetes-patch-merge-key": "name", "x-kubernetes-patch-strategy": "merge", "items": {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer"}}}}}}}}}}`,
+		"replaced/kustomization.yaml": "resources: [w.yaml]\n" + patch,
+		"replaced/w.yaml":             widget,
+	}))
+	for range 2 {
+		for path, want := range map[string]int{"merged": 2, "replaced": 1} {
+			result, err := Builder{}.Build(t.Context(), tierAt(t, "tier", path), tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := result.Objects[0].Object["spec"].(map[string]any)["parts"].([]any)
+			if len(parts) != want {
+				t.Errorf("%s: %v, want %d parts", path, parts, want)
+			}
+		}
+	}
+}

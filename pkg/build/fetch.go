@@ -113,7 +113,7 @@ func (f *Fetcher) Trees(sources []flux.Source) Trees {
 	return func(ctx context.Context, ref flux.Ref) (*Tree, error) {
 		source, ok := known[key{ref.Kind, ref.Namespace, ref.Name}]
 		if !ok || source.Artifact == nil {
-			return nil, nil //nolint:nilnil // the contract of Trees
+			return nil, nil // the contract of Trees
 		}
 		return f.Fetch(ctx, source)
 	}

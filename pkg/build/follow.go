@@ -24,7 +24,7 @@ func Only(source flux.Ref, tree *Tree) Trees {
 		if of.APIVersion = ""; of == source {
 			return tree, nil
 		}
-		return nil, nil //nolint:nilnil // the contract of Trees
+		return nil, nil // the contract of Trees
 	}
 }
 

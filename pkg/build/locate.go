@@ -30,7 +30,7 @@ type Position struct {
 func (r *Result) Locate(o Object) (Position, bool) {
 	var exact, renamed []Position
 	for _, file := range r.manifests {
-		content, err := os.ReadFile(filepath.Join(r.tree.root, file)) //nolint:gosec // below our own root
+		content, err := os.ReadFile(filepath.Join(r.tree.root, file)) // below our own root
 		if err != nil || !bytes.Contains(content, []byte(o.GetKind())) {
 			continue
 		}

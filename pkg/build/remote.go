@@ -35,7 +35,7 @@ func (o *overlay) checkKustomization(name string, content []byte) error {
 	// kustomize's own parser: what it cannot read, kustomize reports in its
 	// own words before it loads anything.
 	if err := k.Unmarshal(content); err != nil {
-		return nil //nolint:nilerr // as above
+		return nil // as above
 	}
 	k.FixKustomization() // moves the deprecated fields to where they belong
 	if len(k.OpenAPI) > 0 {
@@ -89,10 +89,10 @@ func loaded(k *types.Kustomization) []string {
 	for _, patch := range k.Patches {
 		all = append(all, patch.Path)
 	}
-	for _, patch := range k.PatchesJson6902 {
+	for _, patch := range k.PatchesJson6902 { //nolint:staticcheck // deprecated, and in use
 		all = append(all, patch.Path)
 	}
-	for _, patch := range k.PatchesStrategicMerge {
+	for _, patch := range k.PatchesStrategicMerge { //nolint:staticcheck // as above
 		all = append(all, string(patch))
 	}
 	for _, replacement := range k.Replacements {

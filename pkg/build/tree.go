@@ -60,6 +60,14 @@ func (t *Tree) relative(text string) string {
 	return strings.ReplaceAll(text, t.root, ".")
 }
 
+// readable is the error with the names of files as they are in the tree.
+func (t *Tree) readable(err error) error {
+	if text := t.relative(err.Error()); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
+}
+
 // OpenDir copies the working tree at dir as source-controller would archive it
 // (fluxcd/pkg/artifact storage/archive.go): regular files only, so no symbolic
 // links, without what .sourceignore files exclude and, where there is no such
@@ -202,12 +210,12 @@ func (c *copier) file(path, target string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}
-	in, err := os.Open(path) //nolint:gosec // the caller's own working tree
+	in, err := os.Open(path) // the caller's own working tree
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // below our own root
+	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // below our own root
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (c *Cluster) apply(ctx context.Context, t Trigger, b Break) error {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	client := c.dynamic.Resource(t.Object.GroupVersionKind().GroupVersion().WithResource(res.Plural)).Namespace(ref.Namespace)
-	if _, err := client.Apply(ctx, ref.Name, t.Object.Unstructured.DeepCopy(), options); err != nil {
+	if _, err := client.Apply(ctx, ref.Name, t.Object.DeepCopy(), options); err != nil {
 		if apierrors.IsConflict(err) {
 			return fmt.Errorf("%s appeared meanwhile, and others manage it: %w", ref, err)
 		}

@@ -28,6 +28,9 @@ func customResourceDefinition() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
+// pageSize bounds what one answer of the API server holds.
+const pageSize = 500
+
 // Cluster is one cluster whose deadlocks are found and broken. Close it.
 type Cluster struct {
 	dynamic   dynamic.Interface
@@ -84,12 +87,12 @@ func (c *Cluster) Diagnose(ctx context.Context, s *flux.Snapshot, tier flux.Ref)
 		return nil, err
 	}
 	var listErr error
-	d := judge(tier, result.Objects, served, c.book, func(gk schema.GroupKind) []flux.Ref {
-		refs, err := c.live(ctx, served, gk)
+	d := judge(tier, result.Objects, served, c.book, func(gk schema.GroupKind) []unstructured.Unstructured {
+		live, err := c.live(ctx, served, gk)
 		if err != nil && listErr == nil {
 			listErr = err
 		}
-		return refs
+		return live
 	})
 	d.served, d.Rejected = s.Served, result.Rejected
 	return d, listErr
@@ -117,26 +120,28 @@ func (c *Cluster) get(ctx context.Context, s *flux.Snapshot, tier flux.Ref) (*un
 }
 
 // live lists the resources of a kind, in the first version that is served.
-func (c *Cluster) live(ctx context.Context, served *Served, gk schema.GroupKind) ([]flux.Ref, error) {
+func (c *Cluster) live(ctx context.Context, served *Served, gk schema.GroupKind) ([]unstructured.Unstructured, error) {
 	versions := served.Versions(gk)
 	if len(versions) == 0 {
 		return nil, nil
 	}
 	gvk := gk.WithVersion(versions[0])
 	res, _ := served.Resource(gvk)
-	list, err := c.dynamic.Resource(gvk.GroupVersion().WithResource(res.Plural)).List(ctx, metav1.ListOptions{Limit: 100})
-	if apierrors.IsNotFound(err) {
-		return nil, nil // the kind went away since it was discovered
+	client := c.dynamic.Resource(gvk.GroupVersion().WithResource(res.Plural))
+	var all []unstructured.Unstructured
+	for page := (metav1.ListOptions{Limit: pageSize}); ; {
+		list, err := client.List(ctx, page)
+		if apierrors.IsNotFound(err) {
+			return nil, nil // the kind went away since it was discovered
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", res.Plural, err)
+		}
+		all = append(all, list.Items...)
+		if page.Continue = list.GetContinue(); page.Continue == "" {
+			return all, nil
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", res.Plural, err)
-	}
-	var refs []flux.Ref
-	for i := range list.Items {
-		o := &list.Items[i]
-		refs = append(refs, flux.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()})
-	}
-	return refs, nil
 }
 
 // crdKinds reads what a CustomResourceDefinition defines.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
@@ -75,7 +76,8 @@ type Trigger struct {
 	// Served is true when the trigger's own kind is served: its CRD is
 	// Established and in discovery.
 	Served bool
-	// Live are the resources of the trigger's kind on the cluster.
+	// Live are the resources of the trigger's kind on the cluster that create
+	// the same kinds.
 	Live []flux.Ref
 }
 
@@ -91,8 +93,8 @@ func (t *Trigger) String() string {
 }
 
 // judge compares what a tier builds with what is served. It is pure; live
-// tells which resources of a kind exist.
-func judge(tier flux.Ref, objects []build.Object, served *Served, book *knowledge.Base, live func(schema.GroupKind) []flux.Ref) *Diagnosis {
+// tells which resources of a kind exist on the cluster.
+func judge(tier flux.Ref, objects []build.Object, served *Served, book *knowledge.Base, live func(schema.GroupKind) []unstructured.Unstructured) *Diagnosis {
 	d := &Diagnosis{Tier: tier}
 	d.findMissing(objects, served, book)
 	switch {
@@ -166,29 +168,46 @@ func definedBy(objects []build.Object) map[schema.GroupVersionKind]bool {
 
 // findTriggers looks for what creates the missing kinds: in the tier's own
 // build, and on the cluster.
-func (d *Diagnosis) findTriggers(objects []build.Object, first int, served *Served, live func(schema.GroupKind) []flux.Ref) {
+func (d *Diagnosis) findTriggers(objects []build.Object, first int, served *Served, live func(schema.GroupKind) []unstructured.Unstructured) {
 	for _, r := range d.relations() {
 		for _, k := range r.Triggers {
-			t := Trigger{Relation: r, Kind: k.GroupKind(), Served: len(served.Versions(k.GroupKind())) > 0, Live: live(k.GroupKind())}
+			t := Trigger{Relation: r, Kind: k.GroupKind(), Served: len(served.Versions(k.GroupKind())) > 0}
+			onCluster := live(k.GroupKind())
 			built := false
 			for i := range objects {
 				o := &objects[i]
 				if o.GroupVersionKind().GroupKind() != t.Kind || o.Ignored {
 					continue
 				}
-				if creates := d.createdFrom(r, o); len(creates) > 0 {
+				if creates := d.createdFrom(r, o.Unstructured); len(creates) > 0 {
 					built = true
 					mine := t
 					mine.Object, mine.Kept, mine.Creates = o, o.Stage >= first, creates
+					mine.Live = d.creators(r, onCluster, creates)
 					d.Triggers = append(d.Triggers, mine)
 				}
 			}
 			if !built {
 				t.Creates = d.createdBy(r.ID)
+				t.Live = d.creators(r, onCluster, t.Creates)
 				d.Triggers = append(d.Triggers, t)
 			}
 		}
 	}
+}
+
+// creators are those of the live resources that create any of the kinds: one
+// ConstraintTemplate is no reason to expect the kind of another.
+func (d *Diagnosis) creators(r knowledge.Relation, live []unstructured.Unstructured, kinds []schema.GroupVersionKind) []flux.Ref {
+	var refs []flux.Ref
+	for i := range live {
+		o := &live[i]
+		creates := d.createdFrom(r, o)
+		if slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return slices.Contains(creates, k) }) {
+			refs = append(refs, flux.Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()})
+		}
+	}
+	return refs
 }
 
 // relations are those by which missing kinds come to be from a resource, each
@@ -207,8 +226,8 @@ func (d *Diagnosis) relations() []knowledge.Relation {
 }
 
 // createdFrom are those of the missing kinds that this very object creates.
-func (d *Diagnosis) createdFrom(r knowledge.Relation, o *build.Object) []schema.GroupVersionKind {
-	kinds, err := r.Derived(o.Unstructured)
+func (d *Diagnosis) createdFrom(r knowledge.Relation, o *unstructured.Unstructured) []schema.GroupVersionKind {
+	kinds, err := r.Derived(o)
 	if err != nil {
 		return nil // its controller could not make a CRD of it either
 	}

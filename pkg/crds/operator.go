@@ -84,7 +84,8 @@ func (c *Cluster) Operator(ctx context.Context, r knowledge.Relation) (Operator,
 	if err := c.readPods(ctx, &o, d); err != nil {
 		return o, err
 	}
-	return o, c.readWarnings(ctx, &o)
+	err = c.readWarnings(ctx, &o)
+	return o, err
 }
 
 func (c *Cluster) readPods(ctx context.Context, o *Operator, d *appsv1.Deployment) error {

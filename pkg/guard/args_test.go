@@ -45,6 +45,14 @@ func TestArgs(t *testing.T) {
 	if got := s.Args(); got != want {
 		t.Errorf("proved: %s, want %s", got, want)
 	}
+	// What is known to be wrong is not held out for pasting.
+	w.become(uidB)
+	if _, err := s.Identity(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Args(); got != target {
+		t.Errorf("lost: %s, want %s", got, target)
+	}
 	if strings.Contains(s.Args(), "hunter2") {
 		t.Error("the token is printed")
 	}

@@ -82,38 +82,48 @@ func chooseContext(raw *clientcmdapi.Config, flags *genericclioptions.ConfigFlag
 	if len(raw.Contexts) == 0 {
 		contexts = "it has no context"
 	}
+	context, ok := raw.Contexts[name]
 	switch {
+	case ok:
 	case name == "" && byFlags:
-		return "", nil
+		context = clientcmdapi.NewContext()
 	case len(raw.Contexts) == 0 && len(raw.Clusters) == 0 && asked == "":
 		return "", fmt.Errorf("%s names no cluster: set KUBECONFIG or pass --kubeconfig%s", files, podHint())
 	case name == "":
 		return "", fmt.Errorf("%s has no current context: choose one with --context; %s", files, contexts)
+	case asked == "":
+		return "", fmt.Errorf("%s has no context %s, its current context: choose one with --context; %s", files, printable(name), contexts)
+	default:
+		return "", fmt.Errorf("%s has no context %s: choose another with --context; %s", files, printable(name), contexts)
 	}
-	context, ok := raw.Contexts[name]
-	if !ok {
-		which := "context"
-		if asked == "" {
-			which = "current context"
-		}
-		return "", fmt.Errorf("%s has no context %s, the %s that was asked for: choose one with --context; %s",
-			files, printable(name), which, contexts)
+	return name, checkContext(raw, flags, name, context, files)
+}
+
+// checkContext finds what client-go would fill in from its defaults, or say in
+// several lines.
+func checkContext(raw *clientcmdapi.Config, flags *genericclioptions.ConfigFlags, name string, context *clientcmdapi.Context, files string) error {
+	user, cluster := "which --user names", "which --cluster names"
+	if value(flags.AuthInfoName) == "" {
+		user = "which context " + printable(name) + " uses"
 	}
-	cluster := orText(value(flags.ClusterName), context.Cluster)
-	switch c, ok := raw.Clusters[cluster]; {
+	if value(flags.ClusterName) == "" {
+		cluster = "which context " + printable(name) + " uses"
+	}
+	clusterName := orText(value(flags.ClusterName), context.Cluster)
+	switch c, ok := raw.Clusters[clusterName]; {
 	case value(flags.APIServer) != "":
 	case !ok:
-		return "", fmt.Errorf("%s has no cluster %s, which context %s uses: it has the clusters %s",
-			files, printable(cluster), printable(name), list(slices.Collect(maps.Keys(raw.Clusters))))
+		return fmt.Errorf("%s has no cluster %s, %s: it has the clusters %s",
+			files, printable(clusterName), cluster, list(slices.Collect(maps.Keys(raw.Clusters))))
 	case c.Server == "":
-		return "", fmt.Errorf("%s gives no server for cluster %s, which context %s uses", files, printable(cluster), printable(name))
+		return fmt.Errorf("%s gives no server for cluster %s, %s", files, printable(clusterName), cluster)
 	}
-	user := orText(value(flags.AuthInfoName), context.AuthInfo)
-	if _, ok := raw.AuthInfos[user]; !ok && user != "" {
-		return "", fmt.Errorf("%s has no user %s, which context %s uses: it has the users %s",
-			files, printable(user), printable(name), list(slices.Collect(maps.Keys(raw.AuthInfos))))
+	userName := orText(value(flags.AuthInfoName), context.AuthInfo)
+	if _, ok := raw.AuthInfos[userName]; !ok && userName != "" {
+		return fmt.Errorf("%s has no user %s, %s: it has the users %s",
+			files, printable(userName), user, list(slices.Collect(maps.Keys(raw.AuthInfos))))
 	}
-	return name, nil
+	return nil
 }
 
 // overrides mirrors ConfigFlags.toRawKubeConfigLoader of cli-runtime, which

@@ -32,17 +32,17 @@ func TestKubeconfigSentences(t *testing.T) {
 		},
 		"current context that does not exist": {
 			change: []change{two, func(c *clientcmdapi.Config) { c.CurrentContext = "gone" }},
-			want:   "kubeconfig FILE has no context gone, the current context that was asked for: choose one with --context; it has the contexts dev, prod",
+			want:   "kubeconfig FILE has no context gone, its current context: choose one with --context; it has the contexts dev, prod",
 		},
 		"--context that does not exist": {
 			change: []change{two},
 			flags:  func(f *genericclioptions.ConfigFlags) { set(&f.Context, "staging") },
-			want:   "kubeconfig FILE has no context staging, the context that was asked for: choose one with --context; it has the contexts dev, prod",
+			want:   "kubeconfig FILE has no context staging: choose another with --context; it has the contexts dev, prod",
 		},
 		"--context for nobody": {
 			change: []change{func(c *clientcmdapi.Config) { *c = *clientcmdapi.NewConfig() }},
 			flags:  func(f *genericclioptions.ConfigFlags) { set(&f.Context, "staging") },
-			want:   "kubeconfig FILE has no context staging, the context that was asked for: choose one with --context; it has no context",
+			want:   "kubeconfig FILE has no context staging: choose another with --context; it has no context",
 		},
 		"empty": {
 			change: []change{func(c *clientcmdapi.Config) { *c = *clientcmdapi.NewConfig() }},
@@ -63,6 +63,20 @@ func TestKubeconfigSentences(t *testing.T) {
 		"cluster without a server": {
 			change: []change{func(c *clientcmdapi.Config) { c.Clusters["c"].Server = "" }},
 			want:   "kubeconfig FILE gives no server for cluster c, which context prod uses",
+		},
+		"--cluster that does not exist": {
+			change: []change{func(c *clientcmdapi.Config) { c.CurrentContext = "" }},
+			flags:  func(f *genericclioptions.ConfigFlags) { set(&f.ClusterName, "other") },
+			want:   "kubeconfig FILE has no cluster other, which --cluster names: it has the clusters c",
+		},
+		"--cluster without a server": {
+			change: []change{func(c *clientcmdapi.Config) { c.CurrentContext, c.Clusters["c"].Server = "", "" }},
+			flags:  func(f *genericclioptions.ConfigFlags) { set(&f.ClusterName, "c") },
+			want:   "kubeconfig FILE gives no server for cluster c, which --cluster names",
+		},
+		"--user that does not exist": {
+			flags: func(f *genericclioptions.ConfigFlags) { set(&f.AuthInfoName, "other") },
+			want:  "kubeconfig FILE has no user other, which --user names: it has the users u",
 		},
 		"server that is no URL": {
 			change: []change{func(c *clientcmdapi.Config) { c.Clusters["c"].Server = "https://u:hunter2@h" }},
@@ -172,16 +186,28 @@ func TestFlagsOverride(t *testing.T) {
 	set(&flags.Timeout, "7s")
 	set(&flags.DisableCompression, true)
 	set(&flags.ProxyURL, "http://127.0.0.1:3128")
+	dir := t.TempDir()
+	for flag, file := range map[**string]string{&flags.CAFile: "ca.crt", &flags.CertFile: "tls.crt", &flags.KeyFile: "tls.key"} {
+		rewrite(t, filepath.Join(dir, file), file+"'s content")
+		set(flag, filepath.Join(dir, file))
+	}
 	r, err := resolve(flags)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := r.config
+	if string(c.CAData) != "ca.crt's content" || string(c.CertData) != "tls.crt's content" || string(c.KeyData) != "tls.key's content" ||
+		c.CAFile+c.CertFile+c.KeyFile != "" {
+		t.Errorf("files are not held in memory: %q, %q, %q", c.CAFile, c.CertFile, c.KeyFile)
+	}
 	if c.Impersonate.UserName != "jane" || c.Impersonate.UID != "7" || len(c.Impersonate.Groups) != 2 ||
 		!reflect.DeepEqual(c.Impersonate.Extra, map[string][]string{"scopes": {"a", "b"}}) ||
 		c.BearerToken != "other" || c.ServerName != "name" || c.Timeout.String() != "7s" || !c.DisableCompression || c.Proxy == nil {
 		t.Errorf("got %+v", c)
 	}
+	set(&flags.CAFile, "")
+	set(&flags.CertFile, "")
+	set(&flags.KeyFile, "")
 	set(&flags.Insecure, true)
 	if s := connect(t, flags, nil); s.unprovable == "" || s.ca != "" {
 		t.Errorf("insecure: %q, %q", s.unprovable, s.ca)

@@ -139,16 +139,17 @@ func (s *Server) unasked() Identity {
 	return Identity{URL: s.URL(), CAFingerprint: s.ca, Context: s.context, Unprovable: s.unprovable}
 }
 
-// fresh is true while the proof is young enough by both clocks: the monotonic
-// one stands still while a laptop sleeps, the wall clock may be set back.
+// fresh is true while the proof is young enough.
 func (s *Server) fresh() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Now()
-	age, wall := now.Sub(s.at), now.Round(0).Sub(s.at.Round(0))
-	return s.lost == nil && s.uid != "" &&
-		age >= 0 && age < identityMaxAge && wall >= 0 && wall < identityMaxAge
+	return s.lost == nil && s.uid != "" && young(now.Sub(s.at)) && young(now.Round(0).Sub(s.at.Round(0)))
 }
+
+// young is asked of both clocks: the monotonic one stands still while a laptop
+// sleeps, the wall clock may be set back.
+func young(age time.Duration) bool { return age >= 0 && age < identityMaxAge }
 
 func (s *Server) lostProof() error {
 	s.mu.Lock()

@@ -304,6 +304,56 @@ func TestUnreadableInMidRun(t *testing.T) {
 	wantMutations(t, w, 1)
 }
 
+func TestYoung(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[time.Duration]bool{
+		-time.Second: false, -1: false, 0: true, identityMaxAge - 1: true, identityMaxAge: false, time.Hour: false,
+	} {
+		if young(age) != want {
+			t.Errorf("%v: young is %v", age, !want)
+		}
+	}
+}
+
+// Who gives up takes nobody else with them.
+func TestOneOfSeveralIsCancelled(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t, "a")
+	w := newWire(t, ca, uidA)
+	c := newClock()
+	s := connect(t, kubeconfig(t, w.URL, ca.pem), c)
+	if err := s.Prove(t.Context(), Expectation{Server: w.URL}); err != nil {
+		t.Fatal(err)
+	}
+	c.move(time.Hour)
+	asked, release := make(chan struct{}, 2), make(chan struct{})
+	w.respond(func(_ http.ResponseWriter, r *http.Request) bool {
+		asked <- struct{}{}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+		return false
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() { first <- s.confirm(ctx) }()
+	<-asked
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first: %v", err)
+	}
+	second := make(chan error, 1)
+	go func() { second <- s.confirm(t.Context()) }()
+	close(release)
+	if err := <-second; err != nil {
+		t.Errorf("the second: %v", err)
+	}
+	if w.looks() != 2 {
+		t.Errorf("%d looks, want one at the start and one that both asked for", w.looks())
+	}
+}
+
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t, "a")

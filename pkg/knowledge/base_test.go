@@ -172,14 +172,22 @@ relations:
 		t.Fatal(err)
 	}
 	tests := []struct{ name, manifest, want, wrong string }{
-		{"ConstraintTemplate", `{apiVersion: templates.gatekeeper.sh/v1, kind: ConstraintTemplate, metadata: {name: a}, spec: {crd: {spec: {names: {kind: K8sRequiredLabels}}}}}`,
-			"K8sRequiredLabels k8srequiredlabels.constraints.gatekeeper.sh Cluster", ""},
-		{"ConstraintTemplate without a kind", `{apiVersion: templates.gatekeeper.sh/v1, kind: ConstraintTemplate, metadata: {name: a}, spec: {}}`,
-			"", "ConstraintTemplate/a: spec.crd.spec.names.kind is empty"},
-		{"XRD", `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: a}, spec: {group: example.com, names: {kind: XDatabase, plural: xdatabases}}}`,
-			"XDatabase xdatabases.example.com Cluster", ""},
-		{"XRD with a claim", `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: a}, spec: {group: example.com, names: {kind: XDatabase, plural: xdatabases}, claimNames: {kind: Database, plural: databases}}}`,
-			"XDatabase xdatabases.example.com Cluster, Database databases.example.com Namespaced", ""},
+		{
+			"ConstraintTemplate", `{apiVersion: templates.gatekeeper.sh/v1, kind: ConstraintTemplate, metadata: {name: a}, spec: {crd: {spec: {names: {kind: K8sRequiredLabels}}}}}`,
+			"K8sRequiredLabels k8srequiredlabels.constraints.gatekeeper.sh Cluster", "",
+		},
+		{
+			"ConstraintTemplate without a kind", `{apiVersion: templates.gatekeeper.sh/v1, kind: ConstraintTemplate, metadata: {name: a}, spec: {}}`,
+			"", "ConstraintTemplate/a: spec.crd.spec.names.kind is empty",
+		},
+		{
+			"XRD", `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: a}, spec: {group: example.com, names: {kind: XDatabase, plural: xdatabases}}}`,
+			"XDatabase xdatabases.example.com Cluster", "",
+		},
+		{
+			"XRD with a claim", `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: a}, spec: {group: example.com, names: {kind: XDatabase, plural: xdatabases}, claimNames: {kind: Database, plural: databases}}}`,
+			"XDatabase xdatabases.example.com Cluster, Database databases.example.com Namespaced", "",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

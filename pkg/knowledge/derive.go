@@ -31,7 +31,7 @@ func (r Relation) Derived(trigger *unstructured.Unstructured) ([]Kind, error) {
 func (d Derivation) of(trigger *unstructured.Unstructured) (*Kind, error) {
 	if d.If != "" {
 		if _, found, _ := unstructured.NestedFieldNoCopy(trigger.Object, strings.Split(d.If, ".")...); !found {
-			return nil, nil //nolint:nilnil // nothing to derive, and nothing wrong
+			return nil, nil // nothing to derive, and nothing wrong
 		}
 	}
 	kind := &Kind{Scope: d.Scope}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestLogSaysOnlyWhatChanged(t *testing.T) {
@@ -68,49 +69,54 @@ func (t *terminal) Write(data []byte) (int, error) {
 }
 
 func (t *terminal) write(data []byte) (int, error) {
-	for s := []rune(string(data)); len(s) > 0; {
+	for s := string(data); s != ""; {
+		var n int
+		letter, size := utf8.DecodeRuneInString(s)
+		_, err := fmt.Sscanf(s, "\x1b[%dA", &n)
 		switch {
-		case s[0] == '\n':
+		case letter == '\n':
 			t.newline()
-			s = s[1:]
-		case s[0] == '\r':
+		case letter == '\r':
 			t.col = 0
-			s = s[1:]
-		case s[0] == '\x1b':
-			var n int
-			if _, err := fmt.Sscanf(string(s), "\x1b[%dA", &n); err == nil {
-				t.row = max(0, t.row-n)
-				s = s[strings.IndexRune(string(s), 'A')+1:]
-			} else if strings.HasPrefix(string(s), "\x1b[J") {
-				if t.row == 0 && t.col == 0 {
-					return 0, errors.New("the screen was cleared: tmux keeps what was there")
-				}
-				t.screen[t.row] = t.screen[t.row][:min(t.col, len(t.screen[t.row]))]
-				for i := t.row + 1; i < t.rows; i++ {
-					t.screen[i] = nil
-				}
-				s = s[3:]
-			} else if strings.HasPrefix(string(s), "\x1b[K") {
-				t.screen[t.row] = t.screen[t.row][:min(t.col, len(t.screen[t.row]))]
-				s = s[3:]
-			} else {
-				return 0, fmt.Errorf("the terminal does not know %q", string(s))
+		case err == nil:
+			t.row = max(0, t.row-n)
+			size = strings.IndexByte(s, 'A') + 1
+		case strings.HasPrefix(s, "\x1b[K"):
+			t.clearLine()
+			size = 3
+		case strings.HasPrefix(s, "\x1b[J"):
+			if t.row == 0 && t.col == 0 {
+				return 0, errors.New("the screen was cleared: tmux keeps what was there")
 			}
+			t.clearLine()
+			clear(t.screen[t.row+1:])
+			size = 3
+		case letter == '\x1b':
+			return 0, fmt.Errorf("the terminal does not know %q", s)
 		default:
-			if t.col == t.columns {
-				t.newline()
-			}
-			line := t.screen[t.row]
-			for len(line) <= t.col {
-				line = append(line, ' ')
-			}
-			line[t.col] = s[0]
-			t.screen[t.row] = line
-			t.col++
-			s = s[1:]
+			t.put(letter)
 		}
+		s = s[size:]
 	}
 	return len(data), nil
+}
+
+func (t *terminal) put(letter rune) {
+	if t.col == t.columns {
+		t.newline()
+	}
+	line := t.screen[t.row]
+	for len(line) <= t.col {
+		line = append(line, ' ')
+	}
+	line[t.col] = letter
+	t.screen[t.row] = line
+	t.col++
+}
+
+func (t *terminal) clearLine() {
+	line := t.screen[t.row]
+	t.screen[t.row] = line[:min(t.col, len(line))]
 }
 
 func (t *terminal) newline() {

@@ -167,7 +167,7 @@ func (g *Graph) evaluate(expr string, self, dep flux.Ref) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return e.EvaluateBoolean(context.Background(), objects)
+	return e.EvaluateBoolean(context.Background(), objects) //nolint:forbidigo // two objects in memory: there is nothing to wait for
 }
 
 // waitsFor is true when a tier that is not Ready has applied everything and is

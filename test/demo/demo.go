@@ -41,7 +41,7 @@ func run(ctx context.Context, out io.Writer, keep bool) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	defer os.RemoveAll(dir)
 	d.dir = dir
 	if err := d.buildPlugins(ctx); err != nil {
 		return err
@@ -55,7 +55,7 @@ func run(ctx context.Context, out io.Writer, keep bool) error {
 	if err != nil {
 		return err
 	}
-	defer c.StopAll() //nolint:errcheck // the processes die with this one
+	defer c.StopAll()
 	d.cluster = c
 	d.took("a cold cluster with Flux is up")
 

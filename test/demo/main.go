@@ -20,10 +20,10 @@ func main() {
 	keep := flag.Bool("keep", false, "Leave the cluster up in the end, until Ctrl-C")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Stdout, *keep); err != nil {
+	err := run(ctx, os.Stdout, *keep)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
-		stop()
 		os.Exit(1)
 	}
 }

@@ -82,7 +82,7 @@ func TestIncident2_SecondOrderCRDDeadlock(t *testing.T) {
 
 	t.Run("the wait ends at the wedge from cold", func(t *testing.T) {
 		o := sh.want(t, 3, append([]string{"tiers", "--wait", "--nudge"}, named...)...)
-		o.holds(t, o.stderr, "the root cause is Kustomization/flux-system/platform-config, wedged: deadlock: CDI/cdi would create StorageProfile")
+		o.holds(t, o.stderr, "Kustomization/flux-system/platform-config is wedged and will not become Ready by itself: deadlock: CDI/cdi would create StorageProfile")
 	})
 	if !t.Run("Flux alone never converges", func(t *testing.T) { staysBlocked(t, c) }) {
 		return
@@ -218,7 +218,7 @@ func incidentSeen(t *testing.T, c *cluster.Cluster, sh *shell, named []string) {
 	}
 
 	o := sh.want(t, 3, "tiers", "--wait")
-	o.holds(t, o.stderr, "the root cause is Kustomization/flux-system/platform-config, wedged: deadlock: CDI/cdi would create StorageProfile",
+	o.holds(t, o.stderr, "Kustomization/flux-system/platform-config is wedged and will not become Ready by itself: deadlock: CDI/cdi would create StorageProfile",
 		"kubectl standup crds --context test --expect-server "+c.URL())
 	if o.took > 30*time.Second {
 		t.Errorf("%s\nthis took long", o)

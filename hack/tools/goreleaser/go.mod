@@ -1,6 +1,6 @@
 module github.com/kubestandup/kubestandup/hack/tools/goreleaser
 
-go 1.26.0
+go 1.26.1
 
 tool github.com/goreleaser/goreleaser/v2
 

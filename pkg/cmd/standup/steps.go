@@ -90,7 +90,7 @@ func (f *Flags) run(ctx context.Context, format string, step func(context.Contex
 	if err != nil {
 		return err
 	}
-	defer env.CRDs.Close() //nolint:errcheck // temporary files
+	defer env.CRDs.Close()
 	report, stepErr := step(ctx, env)
 	if report == nil {
 		return stepErr

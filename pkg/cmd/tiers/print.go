@@ -63,7 +63,7 @@ func columns(now time.Time) []printers.Column[*tiers.Node] {
 		{Name: "NAME", Value: displayName},
 		{Name: "READY", State: true, Value: func(n node) string { return string(n.ReadyStatus()) }},
 		{Name: "REVISION", Value: func(n node) string { return printers.OrNone(shortRevision(n.AppliedRevision())) }},
-		{Name: "SOURCE", Wide: true, Value: func(n node) string { return sourceCell(n) }},
+		{Name: "SOURCE", Wide: true, Value: sourceCell},
 		{Name: "GATE", Wide: true, Value: gateCell},
 		{Name: "BELOW", Wide: true, Value: func(n node) string { return strconv.Itoa(n.Below) }},
 		{Name: "AGE", Value: func(n node) string { return printers.Age(n.Created, now) }},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -35,12 +36,12 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 	if err != nil {
 		return err
 	}
-	defer cluster.Close() //nolint:errcheck // temporary files
+	defer cluster.Close()
 	bar := progress.For(o.shell.ErrOut)
 	defer bar.Close()
 	follow := &follower{
 		bar: bar, live: printers.AllowsRedraw(o.shell.ErrOut),
-		state: map[flux.Ref]tiers.State{}, nudged: map[flux.Ref]bool{},
+		state: map[flux.Ref]tiers.State{}, nudged: map[flux.Ref]bool{}, named: targets.Names,
 	}
 	start := time.Now()
 	waitErr := wait.Run(ctx, client, snapshot.Served, wait.Options{
@@ -60,9 +61,9 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 		return waitErr
 	}
 	if errors.Is(waitErr, context.Canceled) {
-		fmt.Fprintf(o.shell.ErrOut, "Interrupted after %s; to go on: %s --wait %s\n",
-			time.Since(start).Round(time.Second), o.shell.CommandPrefix(), target.Args())
-		return waitErr
+		fmt.Fprintf(o.shell.ErrOut, "Interrupted after %s; not Ready: %s\nTo go on: %s\n",
+			time.Since(start).Round(time.Second), printers.OneLine(names(follow.left)), o.again(target))
+		return util.Silent(util.ExitInterrupted)
 	}
 	rows, err := o.pick(follow.last)
 	if err == nil {
@@ -75,6 +76,38 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 		fmt.Fprintf(o.shell.ErrOut, "%d tiers Ready after %s\n", count(rows, tiers.Ready), time.Since(start).Round(100*time.Millisecond))
 	}
 	return errors.Join(waitErr, err)
+}
+
+// again is the command that goes on where this one was interrupted.
+func (o *Options) again(target *util.Target) string {
+	args := append([]string{o.shell.CommandPrefix()}, o.Names...)
+	if o.Namespace != "" {
+		args = append(args, "-n", o.Namespace)
+	}
+	args = append(args, "--wait")
+	if o.Nudge {
+		args = append(args, "--nudge")
+	}
+	if o.Releases {
+		args = append(args, "--releases")
+	}
+	if o.Timeout > 0 {
+		args = append(args, "--timeout", o.Timeout.String())
+	}
+	return printers.OneLine(strings.TrimSpace(strings.Join(append(args, target.Args()), " ")))
+}
+
+// names are the first few of the tiers, and how many more there are.
+func names(nodes []*tiers.Node) string {
+	const most = 5
+	var out []string
+	for _, n := range nodes[:min(len(nodes), most)] {
+		out = append(out, n.Ref.Key())
+	}
+	if more := len(nodes) - most; more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(out, ", ")
 }
 
 func count(rows []*tiers.Node, s tiers.State) (n int) {
@@ -95,14 +128,21 @@ type follower struct {
 	state map[flux.Ref]tiers.State
 	// nudged are the tiers that were asked and have not stirred since.
 	nudged map[flux.Ref]bool
-	last   *tiers.Graph
+	// named are the tiers that were asked for.
+	named []flux.Ref
+	last  *tiers.Graph
+	left  []*tiers.Node
 }
 
 func (f *follower) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
-	f.last = g
-	waiting := map[flux.Ref]bool{}
+	f.last, f.left = g, left
+	waiting, needed := map[flux.Ref]bool{}, map[flux.Ref]bool{}
 	for _, n := range left {
 		waiting[n.Ref] = true
+		needed[n.Root.Object] = true
+	}
+	for _, ref := range f.named {
+		needed[ref] = true
 	}
 	for _, n := range nudged {
 		f.nudged[n.Ref] = true
@@ -119,7 +159,7 @@ func (f *follower) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
 			f.bar.Set(subject, printers.OneLine(f.text(n, now)))
 		case known && was != tiers.Ready && n.State == tiers.Ready:
 			f.bar.Done(subject, "✔", "Ready at "+shortRevision(n.AppliedRevision()))
-		case n.State == tiers.Suspended && !known:
+		case n.State == tiers.Suspended && !known && !needed[n.Ref]:
 			f.bar.Done(subject, "-", status(n, now)+"; nothing that is waited for needs it")
 		}
 		f.state[n.Ref] = n.State

@@ -80,7 +80,7 @@ func (f *Flags) whyMissing(ctx context.Context, target *util.Target, s *flux.Sna
 	if err != nil {
 		return err
 	}
-	defer cluster.Close() //nolint:errcheck // temporary files
+	defer cluster.Close()
 	d, err := cluster.Diagnose(ctx, s, root.Ref)
 	if err != nil {
 		return fmt.Errorf("whether a retry will heal %s could not be found out: %w", root.Ref, err)

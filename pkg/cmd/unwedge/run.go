@@ -47,7 +47,7 @@ func (f *Flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer env.CRDs.Close() //nolint:errcheck // temporary files
+	defer env.CRDs.Close()
 	report, err := standup.CRDs(ctx, env, crds.Break{
 		DryRun:  !f.Apply,
 		Timeout: f.Timeout,

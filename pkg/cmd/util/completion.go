@@ -34,11 +34,7 @@ const completionTimeout = 3 * time.Second
 // completes nothing, and says nothing.
 func CompleteNames(list func(context.Context) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		parent := cmd.Context()
-		if parent == nil { // cobra passes none to a completion of the root
-			parent = context.Background()
-		}
-		ctx, cancel := context.WithTimeout(parent, completionTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		names, err := list(ctx)
 		if err != nil {

@@ -78,3 +78,9 @@ func ExitCode(err error) int {
 		return ExitError
 	}
 }
+
+// itself is err as an E when it is one, and not when it only wraps one.
+func itself[E any](err error) (E, bool) {
+	e, ok := any(err).(E)
+	return e, ok
+}

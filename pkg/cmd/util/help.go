@@ -33,7 +33,7 @@ func (h *help) install(root *cobra.Command) {
 		if about == "" {
 			about = c.Short
 		}
-		writeHelp(c.OutOrStdout(), strings.TrimSpace(about)+"\n\n"+h.usage(c))
+		_ = writeHelp(c.OutOrStdout(), strings.TrimSpace(about)+"\n\n"+h.usage(c))
 	})
 	root.SetUsageFunc(func(c *cobra.Command) error {
 		return writeHelp(c.OutOrStderr(), h.usage(c))

@@ -73,7 +73,7 @@ func execute(ctx context.Context, newCmd NewCmdFunc, streams genericiooptions.IO
 
 	cmd, err := root.ExecuteContextC(ctx)
 	code, message := ExitCode(err), ""
-	if ours, ok := errors.AsType[*commandError](err); ok && err == error(ours) {
+	if ours, ok := itself[*commandError](err); ok {
 		err = ours.err
 	} else if err != nil {
 		// What no function of ours returned is cobra's: it did not understand

@@ -241,12 +241,14 @@ func TestFlagsOfKubectlAreCompleted(t *testing.T) {
 
 func TestCompleteNamesIsSilentAboutErrors(t *testing.T) {
 	complete := CompleteNames(func(context.Context) ([]string, error) { return nil, errors.New("no") })
-	names, directive := complete(&cobra.Command{}, nil, "")
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	names, directive := complete(cmd, nil, "")
 	if len(names) > 0 || directive != cobra.ShellCompDirectiveNoFileComp {
 		t.Errorf("got %q and %d", names, directive)
 	}
 	complete = CompleteNames(func(context.Context) ([]string, error) { return []string{"b", "a", "c"}, nil })
-	if names, _ := complete(&cobra.Command{}, nil, ""); !slices.Equal(names, []string{"a", "b", "c"}) {
+	if names, _ := complete(cmd, nil, ""); !slices.Equal(names, []string{"a", "b", "c"}) {
 		t.Errorf("got %q", names)
 	}
 }

@@ -40,10 +40,10 @@ func words(err error) string {
 		}
 		return strings.Join(lines, "\n")
 	}
-	if coded, ok := errors.AsType[*exitError](err); ok && err == error(coded) {
+	if coded, ok := itself[*exitError](err); ok {
 		return words(coded.err)
 	}
-	inner, said := translate(err)
+	said, inner := translate(err)
 	if inner == nil {
 		return err.Error()
 	}
@@ -56,57 +56,58 @@ func words(err error) string {
 
 // translate finds the error in the chain that has better words than its own,
 // and gives them. Our own errors with an exit code are sentences already.
-func translate(err error) (inner error, said string) {
+func translate(err error) (said string, inner error) {
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		switch e := e.(type) {
-		case *exitError:
+		if _, ours := itself[*exitError](e); ours {
 			continue
-		case exitCoder:
-			return ownWords(err, e.(error))
-		case apierrors.APIStatus:
-			return e.(error), statusWords(e.Status())
+		}
+		if _, ours := itself[exitCoder](e); ours {
+			return ownWords(err, e)
+		}
+		if status, ok := itself[apierrors.APIStatus](e); ok {
+			return statusWords(status.Status()), e
 		}
 		if meta.IsNoMatchError(e) {
-			return e, noMatchWords(e)
+			return noMatchWords(e), e
 		}
 	}
-	if inner, said := networkWords(err); inner != nil {
-		return inner, said
+	if said, inner := networkWords(err); inner != nil {
+		return said, inner
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
-		return context.Canceled, "interrupted: nothing more was started, and the same command can be run again"
+		return "interrupted: nothing more was started, and the same command can be run again", context.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
-		return context.DeadlineExceeded, "there was no time left for it: allow more with --timeout or --request-timeout"
+		return "there was no time left for it: allow more with --timeout or --request-timeout", context.DeadlineExceeded
 	default:
-		return nil, ""
+		return "", nil
 	}
 }
 
 // ownWords drops what net/http puts before an error of our own transport, such
 // as `Get "https://…": `.
-func ownWords(err, own error) (error, string) {
+func ownWords(err, own error) (said string, inner error) {
 	if outer := urlError(err); outer != nil {
-		return outer, own.Error()
+		return own.Error(), outer
 	}
-	return own, own.Error()
+	return own.Error(), own
 }
 
 func isSilent(err error) bool {
-	_, silent := err.(*silentError)
+	_, silent := itself[*silentError](err)
 	return silent
 }
 
 // members are the errors of a join or an aggregate at the top of the tree.
 // Further down they belong to a sentence, which is left whole.
 func members(err error) []error {
-	switch many := err.(type) {
-	case interface{ Unwrap() []error }:
+	if many, ok := itself[interface{ Unwrap() []error }](err); ok {
 		// fmt.Errorf with two %w is one sentence, not a list.
 		if parts := many.Unwrap(); errors.Join(parts...).Error() == err.Error() {
 			return parts
 		}
-	case interface{ Errors() []error }:
+	}
+	if many, ok := itself[interface{ Errors() []error }](err); ok {
 		return many.Errors()
 	}
 	return nil

@@ -92,16 +92,16 @@ func noMatchWords(err error) string {
 
 // networkWords says why a server could not be spoken to. inner is what the
 // words stand for, nil when err is of another kind.
-func networkWords(err error) (inner error, said string) {
+func networkWords(err error) (said string, inner error) {
 	outer := urlError(err)
 	if outer == nil {
-		return nil, ""
+		return "", nil
 	}
 	server := outer.URL
 	if u, err := url.Parse(outer.URL); err == nil && u.Host != "" {
 		server = u.Host
 	}
-	return outer, "server " + server + " " + cause(outer)
+	return "server " + server + " " + cause(outer), outer
 }
 
 // cause completes a sentence that begins with the server.
