@@ -41,8 +41,8 @@ func CRDs(ctx context.Context, env *Env, b crds.Break) (*StepReport, error) {
 			errs = append(errs, err)
 			continue
 		}
-		if d.Verdict != crds.Deadlock && n.State == tiers.Progressing {
-			continue // it is at work, and nothing shows that it will not succeed
+		if d.Verdict == crds.NowServed && n.State == tiers.Progressing {
+			continue // it is at work, and lacks nothing now
 		}
 		lacking++
 		b.Say(fmt.Sprintf("%s: %s", n.Ref, d.Why))

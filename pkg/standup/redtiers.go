@@ -101,7 +101,7 @@ func (p *preflight) missingKind(ctx context.Context, n *tiers.Node, f finding.Fi
 	if err != nil {
 		return f, err
 	}
-	if n.State == tiers.Progressing && d.Verdict != crds.Deadlock {
+	if n.State == tiers.Progressing && d.Verdict == crds.NowServed {
 		return f, nil
 	}
 	f.Severity = finding.Error

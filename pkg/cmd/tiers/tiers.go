@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +56,6 @@ func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
 
 			# Watch another cluster, as data
 			kubectl tiers --context prod -o json`),
-		ValidArgsFunction: nil,
 	}
 	f.shell = util.NewShell(cmd, streams)
 	cmd.Args = func(*cobra.Command, []string) error { return nil }
@@ -178,12 +178,27 @@ func (o *Options) pick(g *tiers.Graph) ([]*tiers.Node, error) {
 	}
 	var rows []*tiers.Node
 	for _, n := range g.Tiers() {
-		shown := n.Ref.Kind == flux.KustomizationKind || o.Releases || n.State != tiers.Ready
-		if shown && (o.Namespace == "" || o.Namespace == n.Ref.Namespace) {
-			rows = append(rows, n)
+		if n.Ref.Kind == flux.HelmReleaseKind && n.ContainedBy != nil {
+			continue // it stands below the Kustomization that applies it
+		}
+		for _, row := range append([]*tiers.Node{n}, releases(n)...) {
+			if o.shows(row) {
+				rows = append(rows, row)
+			}
 		}
 	}
 	return rows, nil
+}
+
+// releases are the HelmReleases that a Kustomization applies.
+func releases(n *tiers.Node) []*tiers.Node {
+	return slices.DeleteFunc(slices.Clone(n.Contains), func(c *tiers.Node) bool { return c.Ref.Kind != flux.HelmReleaseKind })
+}
+
+// shows is true for every Kustomization, and for the releases that matter.
+func (o *Options) shows(n *tiers.Node) bool {
+	return (n.Ref.Kind == flux.KustomizationKind || o.Releases || n.State != tiers.Ready) &&
+		(o.Namespace == "" || o.Namespace == n.Ref.Namespace)
 }
 
 // targets are what --wait waits for.
