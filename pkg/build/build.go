@@ -97,6 +97,7 @@ func (b Builder) run(ctx context.Context, tier *unstructured.Unstructured, tree 
 		return nil, fmt.Errorf("build: %w", err)
 	}
 	result.Unknown = vars.unknown()
+	result.vars = vars
 	return result, nil
 }
 

@@ -31,6 +31,7 @@ type Result struct {
 	manifests []string
 	// missing are the references of substituteFrom that led nowhere.
 	missing map[varKey]bool
+	vars    *varReader
 }
 
 // Object is one object of a tier, with Flux's owner labels.
@@ -88,3 +89,13 @@ func SourceOf(tier *unstructured.Unstructured) flux.Ref {
 }
 
 func refOf(o *unstructured.Unstructured) flux.Ref { return Object{Unstructured: o}.Ref() }
+
+// Redact takes the values of the Secrets that the tier was substituted with
+// out of an error: an API server quotes what it does not accept. An error that
+// holds none is returned as it is.
+func (r *Result) Redact(err error) error {
+	if err == nil || r.vars == nil {
+		return err
+	}
+	return r.vars.redact(err)
+}

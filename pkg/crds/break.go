@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/knowledge"
 )
 
 // triggerManager applies the trigger. It starts with "kubectl" so that
@@ -82,24 +83,29 @@ type Break struct {
 
 // Break applies each trigger that the deadlock keeps back, and nothing else,
 // exactly as Flux would render it; waits until the kinds that the tier lacks
-// are Established and discoverable; and nudges the tier.
+// are Established and discoverable; and nudges the tier. Where the trigger is on
+// the cluster already, say because a former run was killed, only the rest is
+// left to do.
 //
 // It returns a *RefusedError (exit 6) when the trigger cannot work yet, and a
 // *DeadlineError (exit 4) when the kinds do not appear.
 func (c *Cluster) Break(ctx context.Context, d *Diagnosis, b Break) error {
-	if d.Verdict == Deadlock {
-		for _, t := range d.Kept() {
-			if d.Rejected != nil {
-				return &RefusedError{t.Object.Ref(), fmt.Sprintf("Flux would not apply it either: %v", d.Rejected)}
-			}
-			if err := c.apply(ctx, t, b); err != nil {
-				return err
-			}
+	for _, t := range d.Kept() {
+		if err := c.stillKept(ctx, d, t.Object.Ref()); err != nil {
+			return err
+		}
+		if err := c.apply(ctx, d, t, b); err != nil {
+			return err
 		}
 	}
 	if b.DryRun {
 		b.Say(fmt.Sprintf("%s would be nudged", d.Tier))
 		return nil
+	}
+	for _, t := range append(d.Kept(), d.Applied()...) {
+		if err := c.awaitKinds(ctx, t, b); err != nil {
+			return err
+		}
 	}
 	if _, err := flux.Nudge(ctx, c.dynamic, d.served, d.Tier); err != nil {
 		return err
@@ -108,13 +114,34 @@ func (c *Cluster) Break(ctx context.Context, d *Diagnosis, b Break) error {
 	return nil
 }
 
-func (c *Cluster) apply(ctx context.Context, t Trigger, b Break) error {
-	ref := t.Object.Ref()
-	if err := c.refuse(ctx, t); err != nil {
-		return err
+// stillKept looks at the tier once more: what Flux would not apply now is not
+// applied in its place.
+func (c *Cluster) stillKept(ctx context.Context, d *Diagnosis, trigger flux.Ref) error {
+	if d.Rejected != nil {
+		return &RefusedError{trigger, fmt.Sprintf("Flux would not apply it either: %v", d.redact(d.Rejected))}
 	}
+	res, _ := flux.ResourceOf(d.served, d.Tier.Kind)
+	tier, err := c.dynamic.Resource(res.GroupVersionResource()).Namespace(d.Tier.Namespace).Get(ctx, d.Tier.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("get %s: %w", d.Tier, err)
+	}
+	suspended, _, _ := unstructured.NestedBool(tier.Object, "spec", "suspend")
+	switch {
+	case tier.GetDeletionTimestamp() != nil:
+		return &RefusedError{trigger, fmt.Sprintf("%s is being deleted", d.Tier)}
+	case suspended:
+		return &RefusedError{trigger, fmt.Sprintf("%s is suspended, so Flux would not apply it either", d.Tier)}
+	}
+	return nil
+}
+
+func (c *Cluster) apply(ctx context.Context, d *Diagnosis, t Trigger, b Break) error {
+	ref := t.Object.Ref()
 	operator, err := c.Operator(ctx, t.Relation)
 	if err != nil {
+		return err
+	}
+	if err := c.refuse(ctx, t, operator); err != nil {
 		return err
 	}
 	if !operator.Found() {
@@ -132,23 +159,30 @@ func (c *Cluster) apply(ctx context.Context, t Trigger, b Break) error {
 	if b.DryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	client := c.dynamic.Resource(t.Object.GroupVersionKind().GroupVersion().WithResource(res.Plural)).Namespace(ref.Namespace)
-	if _, err := client.Apply(ctx, ref.Name, t.Object.DeepCopy(), options); err != nil {
+	// kustomize gives every object the namespace of the tier, also those that
+	// have none.
+	trigger, namespace := t.Object.DeepCopy(), ref.Namespace
+	if !res.Namespaced {
+		namespace = ""
+		trigger.SetNamespace("")
+	}
+	client := c.dynamic.Resource(t.Object.GroupVersionKind().GroupVersion().WithResource(res.Plural)).Namespace(namespace)
+	if _, err := client.Apply(ctx, ref.Name, trigger, options); err != nil {
 		if apierrors.IsConflict(err) {
-			return fmt.Errorf("%s appeared meanwhile, and others manage it: %w", ref, err)
+			return fmt.Errorf("%s appeared meanwhile, and others manage it: %w", ref, d.redact(err))
 		}
-		return fmt.Errorf("apply %s: %w", ref, err)
+		return fmt.Errorf("apply %s: %w", ref, d.redact(err))
 	}
 	if b.DryRun {
 		b.Say(fmt.Sprintf("%s would be applied (server dry run)", ref))
-		return nil
+	} else {
+		b.Say(fmt.Sprintf("%s applied", ref))
 	}
-	b.Say(fmt.Sprintf("%s applied", ref))
-	return c.awaitKinds(ctx, t, b)
+	return nil
 }
 
 // refuse says why a trigger cannot work yet.
-func (c *Cluster) refuse(ctx context.Context, t Trigger) error {
+func (c *Cluster) refuse(ctx context.Context, t Trigger, operator Operator) error {
 	ref := t.Object.Ref()
 	if t.Object.Encrypted {
 		return &RefusedError{ref, "it holds encrypted values, which only Flux can decrypt"}
@@ -156,10 +190,7 @@ func (c *Cluster) refuse(ctx context.Context, t Trigger) error {
 	if !t.Served {
 		return &RefusedError{ref, fmt.Sprintf("its own CRD is not Established; the tier that installs %s has not run yet: see `kubectl tiers`", t.Relation.System)}
 	}
-	namespace := ref.Namespace
-	if namespace == "" && t.Relation.Operator != nil {
-		namespace = t.Relation.Operator.Namespace
-	}
+	namespace := t.namespace(operator)
 	if namespace == "" {
 		return nil
 	}
@@ -173,6 +204,23 @@ func (c *Cluster) refuse(ctx context.Context, t Trigger) error {
 		return &RefusedError{ref, fmt.Sprintf("namespace %s is being deleted", namespace)}
 	}
 	return nil
+}
+
+// namespace is the one that the trigger needs: its own, or, for one that has
+// none, its operator's: where that was seen, else where it usually is.
+func (t *Trigger) namespace(operator Operator) string {
+	for _, k := range t.Relation.Triggers {
+		if k.GroupKind() == t.Kind && k.Scope == knowledge.Namespaced {
+			return t.Object.GetNamespace()
+		}
+	}
+	switch {
+	case operator.Found():
+		return operator.Deployment.Namespace
+	case t.Relation.Operator != nil:
+		return t.Relation.Operator.Namespace
+	}
+	return ""
 }
 
 // awaitKinds waits until the kinds that the trigger creates, as far as the

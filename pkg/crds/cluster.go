@@ -94,7 +94,7 @@ func (c *Cluster) Diagnose(ctx context.Context, s *flux.Snapshot, tier flux.Ref)
 		}
 		return live
 	})
-	d.served, d.Rejected = s.Served, result.Rejected
+	d.served, d.Rejected, d.redact = s.Served, result.Rejected, result.Redact
 	return d, listErr
 }
 

@@ -45,12 +45,16 @@ type Diagnosis struct {
 	Undecided []schema.GroupVersionKind
 	// Triggers are what creates the missing kinds.
 	Triggers []Trigger
+	// Kept back beside the missing kinds are HelmReleases and Kustomizations
+	// that are not on the cluster: what they would bring is not known.
+	Bringers []flux.Ref
 
 	// Rejected is why Flux would apply none of the tier even if every kind
 	// were served; nil when it would.
 	Rejected error
 
-	served []flux.Resource // for the nudge
+	served []flux.Resource   // for the nudge
+	redact func(error) error // takes the values of Secrets out of an error
 }
 
 // Missing is one kind that a tier applies and that the cluster does not serve.
@@ -117,6 +121,7 @@ func judge(tier flux.Ref, objects []build.Object, served *Served, book *knowledg
 		}
 	}
 	d.findTriggers(objects, first, served, live)
+	d.findBringers(objects, first, live)
 	d.conclude()
 	return d
 }
@@ -139,11 +144,11 @@ func (d *Diagnosis) findMissing(objects []build.Object, served *Served, book *kn
 		if !seen {
 			i = len(d.Missing)
 			at[gvk] = i
-			d.Missing = append(d.Missing, Missing{
-				Kind:          gvk,
-				OtherVersions: served.Versions(gvk.GroupKind()),
-				CreatedBy:     book.Creators(gvk.GroupKind()),
-			})
+			m := Missing{Kind: gvk, OtherVersions: served.Versions(gvk.GroupKind())}
+			if len(m.OtherVersions) == 0 { // else nobody has to create it
+				m.CreatedBy = book.Creators(gvk.GroupKind())
+			}
+			d.Missing = append(d.Missing, m)
 		}
 		d.Missing[i].Objects = append(d.Missing[i].Objects, o.Ref())
 	}
@@ -192,6 +197,28 @@ func (d *Diagnosis) findTriggers(objects []build.Object, first int, served *Serv
 				t.Live = d.creators(r, onCluster, t.Creates)
 				d.Triggers = append(d.Triggers, t)
 			}
+		}
+	}
+}
+
+// findBringers looks for what is kept back and might register any kind.
+func (d *Diagnosis) findBringers(objects []build.Object, first int, live func(schema.GroupKind) []unstructured.Unstructured) {
+	there := map[schema.GroupKind]map[string]bool{}
+	for _, o := range objects {
+		gk := o.GroupVersionKind().GroupKind()
+		bringer := gk.Group == flux.HelmGroup && gk.Kind == flux.HelmReleaseKind ||
+			gk.Group == flux.KustomizeGroup && gk.Kind == flux.KustomizationKind
+		if !bringer || o.Ignored || o.Stage < first {
+			continue
+		}
+		if there[gk] == nil {
+			there[gk] = map[string]bool{}
+			for _, l := range live(gk) {
+				there[gk][l.GetNamespace()+"/"+l.GetName()] = true
+			}
+		}
+		if !there[gk][o.GetNamespace()+"/"+o.GetName()] {
+			d.Bringers = append(d.Bringers, o.Ref())
 		}
 	}
 }
@@ -264,11 +291,7 @@ func (d *Diagnosis) conclude() {
 	}
 	d.Verdict = Heals
 	if len(d.Triggers) == 0 {
-		var all []schema.GroupVersionKind
-		for _, m := range d.Missing {
-			all = append(all, m.Kind)
-		}
-		d.Why = "nothing that is known creates " + kindNames(all) + "; a retry heals it once something does"
+		d.Why = d.untriggered()
 		return
 	}
 	switch t := d.Triggers[0]; {
@@ -278,6 +301,23 @@ func (d *Diagnosis) conclude() {
 		d.Why = fmt.Sprintf("%s creates %s when it reconciles a %s, and there is none: neither on the cluster nor in this tier",
 			t.Relation.System, kindNames(t.Creates), t.Kind.Kind)
 	}
+}
+
+// untriggered says what is known of kinds that no resource is known to create.
+func (d *Diagnosis) untriggered() string {
+	var all []schema.GroupVersionKind
+	for _, m := range d.Missing {
+		if len(m.OtherVersions) > 0 {
+			return fmt.Sprintf("%s is served as %s and not as %s: change the manifest, or update the CRD",
+				m.Kind.Kind, joinAnd(m.OtherVersions), m.Kind.Version)
+		}
+		all = append(all, m.Kind)
+	}
+	if len(d.Bringers) > 0 {
+		return fmt.Sprintf("%s is not served; if %s brings it, this is a deadlock: it is in the same stage of %s, which is not applied either",
+			kindNames(all), d.Bringers[0], d.Tier.Name)
+	}
+	return "nothing that is known creates " + kindNames(all) + "; a retry heals it once something does"
 }
 
 func kindNames(kinds []schema.GroupVersionKind) string {
@@ -298,6 +338,12 @@ func joinAnd(words []string) string {
 // Kept are the triggers that a deadlock keeps from being applied.
 func (d *Diagnosis) Kept() []Trigger {
 	return slices.DeleteFunc(slices.Clone(d.Triggers), func(t Trigger) bool { return !t.Kept || len(t.Live) > 0 })
+}
+
+// Applied are the triggers of this tier that are on the cluster already, and
+// whose operator has not created the kinds yet.
+func (d *Diagnosis) Applied() []Trigger {
+	return slices.DeleteFunc(slices.Clone(d.Triggers), func(t Trigger) bool { return t.Object == nil || len(t.Live) == 0 })
 }
 
 // definitions are the CRDs of the missing kinds that a trigger creates.

@@ -138,9 +138,17 @@ func TestJudge(t *testing.T) {
 		"CRD-02: a CRD and its resource": {
 			objects: objects(t, widgetCRD, widget), served: serving(), want: NowServed,
 		},
-		"CRD-01: nothing known creates it": {
+		"CRD-01: a release of the same stage may bring it": {
 			objects: objects(t, release, widget), served: serving(),
+			want: Heals, missing: "Widget", says: "if HelmRelease/obs/obs-operator brings it, this is a deadlock",
+		},
+		"nothing known creates it": {
+			objects: objects(t, widget), served: serving(),
 			want: Heals, missing: "Widget", says: "nothing that is known creates Widget",
+		},
+		"CRD-12 of a second-order kind": {
+			objects: objects(t, cdi, strings.Replace(storageProfile, "v1beta1", "v1alpha1", 1)), served: serving(cdiKind, "cdi.kubevirt.io/v1beta1/StorageProfile"),
+			want: Heals, missing: "StorageProfile", says: "served as v1beta1 and not as v1alpha1",
 		},
 		"CRD-03: a template and its constraint": {
 			objects: objects(t, template, constraint), served: serving("templates.gatekeeper.sh/v1/ConstraintTemplate"),

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-
 	"strings"
 	"time"
 

@@ -171,7 +171,7 @@ func TestDialArtifactFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close() //nolint:errcheck // of a test
+		defer conn.Close()
 		_, err = conn.Read(make([]byte, 1))
 		if err == nil || errors.Is(err, io.EOF) || err.Error() != `"an error occurred forwarding: \x1b[31mconnection refused"` {
 			t.Errorf("got %v, want what the kubelet said", err)
@@ -207,8 +207,17 @@ func TestDialArtifactFails(t *testing.T) {
 			namespace, pod string
 			port           int
 		}{
-			{"flux-system", "p/../../nodes/n", 9090}, {"flux-system/pods/x", "p", 9090}, {"..", "p", 9090}, {"", "p", 9090}, {"x", "", 9090},
-			{"x", "p%2f", 9090}, {"x", "p", 0}, {"x", "p", -1}, {"x", "p", 65536}, {"x", `p\x`, 1}, {"x", "p;x", 1},
+			{"flux-system", "p/../../nodes/n", 9090},
+			{"flux-system/pods/x", "p", 9090},
+			{"..", "p", 9090},
+			{"", "p", 9090},
+			{"x", "", 9090},
+			{"x", "p%2f", 9090},
+			{"x", "p", 0},
+			{"x", "p", -1},
+			{"x", "p", 65536},
+			{"x", `p\x`, 1},
+			{"x", "p;x", 1},
 		} {
 			if _, err := s.DialArtifact(t.Context(), tt.namespace, tt.pod, tt.port); err == nil || !strings.Contains(err.Error(), " is not one: ") {
 				t.Errorf("%+v: got %v", tt, err)
@@ -317,10 +326,18 @@ func TestGetArtifact(t *testing.T) {
 	}
 	before := len(w.requests())
 	for _, tt := range [][4]string{
-		{"flux-system", "s", "80", "/../../../pods"}, {"flux-system", "s", "80", "/a//b"}, {"flux-system", "s", "80", "/a/./b"},
-		{"flux-system", "s", "80", "/a%2fb"}, {"flux-system", "s", "80", "/"}, {"flux-system", "s/x", "80", "/a"},
-		{"flux-system", "https:s", "80", "/a"}, {"flux-system", "s", "80:x", "/a"}, {"..", "s", "80", "/a"}, {"x", "s", "", "/a"},
-		{"flux-system", "s", "80", `/a\b`}, {"flux-system", "s", "80", "/a\x00b"},
+		{"flux-system", "s", "80", "/../../../pods"},
+		{"flux-system", "s", "80", "/a//b"},
+		{"flux-system", "s", "80", "/a/./b"},
+		{"flux-system", "s", "80", "/a%2fb"},
+		{"flux-system", "s", "80", "/"},
+		{"flux-system", "s/x", "80", "/a"},
+		{"flux-system", "https:s", "80", "/a"},
+		{"flux-system", "s", "80:x", "/a"},
+		{"..", "s", "80", "/a"},
+		{"x", "s", "", "/a"},
+		{"flux-system", "s", "80", `/a\b`},
+		{"flux-system", "s", "80", "/a\x00b"},
 	} {
 		if _, err := s.GetArtifact(t.Context(), tt[0], tt[1], tt[2], tt[3]); err == nil || !strings.Contains(err.Error(), " is not one: ") {
 			t.Errorf("%q: got %v", tt, err)

@@ -242,8 +242,10 @@ func TestClassify(t *testing.T) {
 func TestClassifyNamesTheCall(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ method, path, want string }{
-		{"PATCH", "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations/apps",
-			"patch of kustomizations.kustomize.toolkit.fluxcd.io flux-system/apps was refused and not sent: why"},
+		{
+			"PATCH", "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations/apps",
+			"patch of kustomizations.kustomize.toolkit.fluxcd.io flux-system/apps was refused and not sent: why",
+		},
 		{"POST", "/api/v1/namespaces", "create of namespaces was refused and not sent: why"},
 		{"PUT", "/api/v1/nodes/n", "update of nodes n was refused and not sent: why"},
 		{"DELETE", "/api/v1/namespaces/x/secrets", "deletecollection of secrets x was refused and not sent: why"},

@@ -126,11 +126,19 @@ func (s *Server) explain(err error) error {
 	}
 	// net/http repeats the whole URL in front of the cause.
 	var inURL *url.Error
-	if errors.As(err, &inURL) {
+	isURL := errors.As(err, &inURL)
+	if isURL {
 		err = sanitized{inURL.Err}
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("identity was not read in time: is the server up, and reachable from here?: %w", err)
+	case isWrongServer(err):
+		return fmt.Errorf("identity cannot be read: %w: this may be another server than you think; "+
+			"correct certificate-authority or tls-server-name of the context in use if it is the right one", err)
+	case isURL:
+		return fmt.Errorf("identity cannot be read: %w: check that it runs, "+
+			"and that the context in use names the right one (kubectl config view --minify)", err)
 	}
 	return fmt.Errorf("identity cannot be read: %w", err)
 }

@@ -39,13 +39,17 @@ func (s *Server) Prove(ctx context.Context, expected Expectation) error {
 	found, asked, err := s.look(ctx)
 	switch {
 	case isWrongServer(err):
-		return s.lose(&MismatchError{Expected: expected, Found: found, Cause: err,
-			Reason: "another one answers at its address: " + rootMessage(err)})
+		return s.lose(&MismatchError{
+			Expected: expected, Found: found, Cause: err,
+			Reason: "another one answers at its address: " + rootMessage(err),
+		})
 	case err != nil:
 		return err
 	case differ(expected.UID, found.UID):
-		return s.lose(&MismatchError{Expected: expected, Found: found,
-			Reason: "the URL is the same, but another cluster is behind it: the UID of its Namespace kube-system differs"})
+		return s.lose(&MismatchError{
+			Expected: expected, Found: found,
+			Reason: "the URL is the same, but another cluster is behind it: the UID of its Namespace kube-system differs",
+		})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

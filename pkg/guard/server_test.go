@@ -30,7 +30,8 @@ func TestConfigCarriesNoCredentials(t *testing.T) {
 	if c.QPS != 50 || c.Burst != 300 || c.UserAgent != "kubectl-standup/v0.0.0-test" {
 		t.Errorf("got %v, %v, %q", c.QPS, c.Burst, c.UserAgent)
 	}
-	if server := connect(t, kubeconfig(t, w.URL, ca.pem), nil); server.Config() == server.Config() {
+	server := connect(t, kubeconfig(t, w.URL, ca.pem), nil)
+	if one, other := server.Config(), server.Config(); one == other {
 		t.Error("two callers share one config")
 	}
 }

@@ -46,11 +46,11 @@ func CRDs(ctx context.Context, env *Env, b crds.Break) (*StepReport, error) {
 		}
 		lacking++
 		b.Say(fmt.Sprintf("%s: %s", n.Ref, d.Why))
-		if d.Verdict == crds.Heals {
+		if d.Verdict == crds.Heals && (len(d.Applied()) == 0 || b.DryRun) {
 			check.Findings = append(check.Findings, finding.Finding{
 				Rule: "kind-missing", Severity: finding.Warning, Object: &n.Ref, Tier: &n.Ref, Missing: d.Report(),
 				Message: fmt.Sprintf("%s: %s", n.Ref, d.Why),
-				Fix:     env.Command("tiers", "why "+n.Ref.Name),
+				Fix:     env.Command("tiers", "why "+tierArg(n.Ref)),
 			})
 			continue
 		}
@@ -62,9 +62,11 @@ func CRDs(ctx context.Context, env *Env, b crds.Break) (*StepReport, error) {
 	}
 	if lacking == 0 && len(errs) == 0 {
 		check.Message = "no tier lacks a kind: nothing to do"
-	} else {
-		check.Message = summary(broken, b.DryRun)
+	} else if check.Message = summary(broken, b.DryRun); broken > 0 && len(errs) == 0 && !b.DryRun {
 		report.Next = env.Command("tiers", "--wait --nudge")
+	}
+	for _, err := range errs {
+		check.Findings = append(check.Findings, finding.Finding{Rule: "crds-failed", Severity: finding.Error, Message: err.Error()})
 	}
 	report.Checks = []Check{check}
 	report.close()

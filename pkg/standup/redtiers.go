@@ -5,11 +5,9 @@ package standup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
@@ -92,14 +90,14 @@ func every(n *tiers.Node) string {
 // missingKind looks closer at a tier that lacks a kind.
 func (p *preflight) missingKind(ctx context.Context, n *tiers.Node, f finding.Finding) (finding.Finding, error) {
 	d, err := p.env.CRDs.Diagnose(ctx, p.snapshot, n.Ref)
-	if errors.Is(err, build.ErrUnreachable) {
-		f.Causes = append(f.Causes, err.Error())
-		f.Fix = "whether this is a deadlock cannot be said from here, since the source's artifact is out of reach; " +
-			"see " + p.env.Command("tiers", "why "+n.Ref.Name)
-		return f, nil
+	if ctx.Err() != nil {
+		return f, ctx.Err()
 	}
-	if err != nil {
-		return f, err
+	if err != nil { // the rest of the report is worth more than none
+		f.Causes = append(f.Causes, err.Error())
+		f.Fix = "whether this is a deadlock could not be found out; mend what stands above, then " +
+			p.env.Command("tiers", "why "+tierArg(n.Ref))
+		return f, nil
 	}
 	if n.State == tiers.Progressing && d.Verdict == crds.NowServed {
 		return f, nil
@@ -125,7 +123,7 @@ func (p *preflight) diagnosed(ctx context.Context, n *tiers.Node, d *crds.Diagno
 		f.Fix = "a nudge is enough: " + p.env.Command("standup", "crds")
 	default:
 		f.Rule = "kind-missing"
-		f.Fix = "wait, or see what should create it: " + p.env.Command("tiers", "why "+n.Ref.Name)
+		f.Fix = "wait, or see what should create it: " + p.env.Command("tiers", "why "+tierArg(n.Ref))
 	}
 	for _, t := range d.Triggers {
 		operator, err := p.env.CRDs.Operator(ctx, t.Relation)
@@ -135,6 +133,14 @@ func (p *preflight) diagnosed(ctx context.Context, n *tiers.Node, d *crds.Diagno
 		f.Causes = append(f.Causes, operator.Sentence())
 	}
 	return f, nil
+}
+
+// tierArg names a tier so that `kubectl tiers` finds that one and no other.
+func tierArg(r flux.Ref) string {
+	if r.Kind == flux.HelmReleaseKind {
+		return "hr/" + r.Key()
+	}
+	return "ks/" + r.Key()
 }
 
 func firstLine(s string) string {

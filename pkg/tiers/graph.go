@@ -48,6 +48,7 @@ type Node struct {
 	Contains    []*Node
 
 	deps       []*Node // the dependencies that exist
+	readyDeps  []*Node // those of them that must be Ready: no readyExpr says otherwise
 	dependants int     // how many tiers depend on this one
 }
 
@@ -164,9 +165,10 @@ func (g *Graph) Node(r flux.Ref) *Node { return g.nodes[key(r)] }
 // Source finds a source, nil when there is none.
 func (g *Graph) Source(r flux.Ref) *flux.Source { return g.sources[key(r)] }
 
-// Ancestors are the given tiers and all that they depend on, in the order of
-// the graph. Containment is not followed: a child needs that its parent was
-// applied, not that it is Ready.
+// Ancestors are the given tiers and all that they need: what they depend on
+// and, where they wait for what they apply, their children; in the order of
+// the graph. A child does not need its parent: that was applied, or the child
+// would not be there.
 func (g *Graph) Ancestors(of ...*Node) []*Node {
 	seen := map[*Node]bool{}
 	var visit func(*Node)
@@ -175,7 +177,7 @@ func (g *Graph) Ancestors(of ...*Node) []*Node {
 			return
 		}
 		seen[n] = true
-		for _, d := range n.deps {
+		for _, d := range append(slices.Clip(n.deps), n.needsReady()...) {
 			visit(d)
 		}
 	}
@@ -192,6 +194,9 @@ func (g *Graph) link() {
 			if dep := g.nodes[key(d.Ref)]; dep != nil {
 				n.deps = append(n.deps, dep)
 				dep.dependants++
+				if d.ReadyExpr == "" {
+					n.readyDeps = append(n.readyDeps, dep)
+				}
 			}
 		}
 		// A root Kustomization commonly applies its own manifest; that is no edge.
@@ -206,9 +211,9 @@ func (g *Graph) link() {
 // it depends on and, where it waits for what it applied, its children.
 func (n *Node) needsReady() []*Node {
 	if !n.Wait {
-		return n.deps
+		return n.readyDeps
 	}
-	return append(slices.Clip(n.deps), n.Contains...)
+	return append(slices.Clip(n.readyDeps), n.Contains...)
 }
 
 // comesAfter are the tiers that must have been applied before this one can be.

@@ -23,48 +23,54 @@ func rank(s State) int {
 // findRoot follows what blocks a tier down to the deepest one that is red for
 // its own reason. A tier that is ready has no root cause.
 func (g *Graph) findRoot(n *Node) {
-	if n.State == Ready || n.Root != nil {
-		return
+	if n.State != Ready && n.Root == nil {
+		n.Root, _ = g.rootOf(n, map[*Node]bool{})
 	}
-	n.Root = g.rootOf(n, map[*Node]bool{})
 }
 
-func (g *Graph) rootOf(n *Node, onPath map[*Node]bool) *RootCause {
+// rootOf also says whether its answer holds for every way to the tier: it does
+// unless a loop was cut, and is then kept, so that no tier is walked twice.
+func (g *Graph) rootOf(n *Node, onPath map[*Node]bool) (root *RootCause, whole bool) {
 	if n.Root != nil {
-		return n.Root
+		return n.Root, true
 	}
 	own := &RootCause{Object: n.Ref, State: n.State, Message: n.Why}
 	if n.State != Blocked {
-		return own
+		return own, true
 	}
 	onPath[n] = true
 	defer delete(onPath, n)
 
-	var best *RootCause
+	root, whole = nil, true
 	for _, b := range n.Blockers {
 		found := &RootCause{Object: b.On, State: Blocked, Message: b.Message, Depth: 1, via: b}
 		next := g.nodes[key(b.On)]
 		switch {
 		case next == nil: // a source, or something that does not exist
 		case onPath[next]:
+			whole = false
 			continue
 		case next.State == Ready: // at fault all the same: a stale revision, a false readyExpr
 			found.State = next.State
 		default:
-			deeper := g.rootOf(next, onPath)
+			deeper, all := g.rootOf(next, onPath)
+			whole = whole && all
 			found = &RootCause{
 				Object: deeper.Object, State: deeper.State, Message: deeper.Message,
 				Depth: deeper.Depth + 1, via: b, next: deeper,
 			}
 		}
-		if best == nil || better(found, best) {
-			best = found
+		if root == nil || better(found, root) {
+			root = found
 		}
 	}
-	if best == nil {
-		return own
+	if root == nil {
+		root = own
 	}
-	return best
+	if whole {
+		n.Root = root
+	}
+	return root, whole
 }
 
 func better(a, b *RootCause) bool {

@@ -16,9 +16,18 @@ import (
 
 // IsReady is true when the tier's Ready counts: it is True, of the current
 // spec, and of the revision that its source has now. A Ready that an older
-// revision left behind proves nothing about this one.
+// revision left behind proves nothing about this one, nor does one at the
+// artifact of a source that has not looked at its new spec yet.
 func (n *Node) IsReady() bool {
-	return n.isTrue() && n.Deleted.IsZero() && n.Generation == n.ObservedGeneration && n.atRevision(n.AppliedRevision())
+	return n.isTrue() && n.Deleted.IsZero() && n.Generation == n.ObservedGeneration && n.atRevision(n.AppliedRevision()) &&
+		!n.sourceIsBehind()
+}
+
+// sourceIsBehind is true while the source has not acted on its own spec. Not
+// every kind of source says so, and a suspended one never will.
+func (n *Node) sourceIsBehind() bool {
+	o := n.Origin
+	return o != nil && !o.Suspended && o.ObservedGeneration > 0 && o.Generation > o.ObservedGeneration
 }
 
 func (n *Node) isTrue() bool { return meta.IsStatusConditionTrue(n.Conditions, readyCondition) }
@@ -70,9 +79,9 @@ func (g *Graph) classify(n *Node, o Options) {
 		n.State, n.Why = Progressing, n.deletedWhy()
 	case o.Wedged[n.Ref] != "":
 		n.State, n.Why = Wedged, o.Wedged[n.Ref]
-	case stalled != nil && stalled.Status == metav1.ConditionTrue && stalled.ObservedGeneration >= n.Generation:
+	case n.stalled(stalled):
 		n.State, n.Why = Wedged, stalled.Reason+": "+stalled.Message
-	case n.IsReady() && !g.inCycle(n):
+	case n.IsReady():
 		n.State, n.Why = Ready, ready.Message
 	case g.inCycle(n):
 		n.State, n.Why = Wedged, "dependency cycle: "+g.cycleOf(n)
@@ -96,6 +105,15 @@ func (g *Graph) classify(n *Node, o Options) {
 	}
 }
 
+// stalled is true when the controller has given up on what the tier is now: a
+// release that used up its retries starts anew with another chart.
+func (n *Node) stalled(c *metav1.Condition) bool {
+	if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration < n.Generation {
+		return false
+	}
+	return n.Ref.Kind != flux.HelmReleaseKind || n.LastAttemptedRevision == "" || n.atRevision(n.LastAttemptedRevision)
+}
+
 // retry is when the controller looks again after a failure, and the failure.
 //
 // kustomize-controller requeues after retryInterval when it failed by itself
@@ -116,17 +134,19 @@ func (n *Node) retry(ready *metav1.Condition) (time.Time, string) {
 func (n *Node) AtWork() bool { return meta.IsStatusConditionTrue(n.Conditions, reconcilingCondition) }
 
 // MissesKind is true when the tier's last attempt failed because a kind is not
-// served: by itself that is no wedge, a retry may find the kind there.
+// served: by itself that is no wedge, a retry may find the kind there. The
+// second form is that of a controller that still knows a kind which has gone.
 func (n *Node) MissesKind() bool {
 	c := meta.FindStatusCondition(n.Conditions, readyCondition)
-	return c != nil && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "no matches for")
+	return c != nil && c.Status == metav1.ConditionFalse &&
+		(strings.Contains(c.Message, "no matches for") || strings.Contains(c.Message, "the server could not find the requested resource"))
 }
 
-// MayMissKind is true for a Kustomization of this cluster that lacks a kind, or
-// whose last attempt failed to apply while the next one, under way now, hides
+// MayMissKind is true for a Kustomization that Flux works on, on this cluster,
+// and that lacks a kind, or whose last attempt failed to apply while the next one, under way now, hides
 // why: to know, it has to be built.
 func (n *Node) MayMissKind() bool {
-	if n.Ref.Kind != flux.KustomizationKind || n.Remote {
+	if n.Ref.Kind != flux.KustomizationKind || n.Remote || n.Suspended || !n.Deleted.IsZero() {
 		return false
 	}
 	return n.MissesKind() || n.State == Progressing && n.ReadyStatus() == metav1.ConditionUnknown && n.LastOutcome == "ReconciliationFailed"
@@ -155,6 +175,8 @@ func (n *Node) staleWhy() string {
 	switch {
 	case n.Generation != n.ObservedGeneration:
 		return fmt.Sprintf("Ready for generation %d of its spec; generation %d is not reconciled yet", n.ObservedGeneration, n.Generation)
+	case n.sourceIsBehind():
+		return fmt.Sprintf("Ready at %s; its source %s has a new spec and has not acted on it yet", orNone(n.AppliedRevision()), n.Source)
 	case n.SourceRevision() == "":
 		return fmt.Sprintf("Ready at %s, but its source %s has no artifact now", orNone(n.AppliedRevision()), n.Source)
 	default:

@@ -30,7 +30,7 @@ func (t Targets) in(g *tiers.Graph) (found []*tiers.Node, absent []flux.Ref) {
 				found = append(found, n)
 			}
 		}
-		return found, nil
+		return g.Ancestors(found...), nil
 	}
 	for _, name := range t.Names {
 		if n := g.Node(name); n != nil {
@@ -43,18 +43,22 @@ func (t Targets) in(g *tiers.Graph) (found []*tiers.Node, absent []flux.Ref) {
 }
 
 // clocks remember since when each tier has had what it depends on. A
-// dependency that flaps does not set its clock back; a tier that became Ready
-// starts a new one when it is Ready no longer.
-type clocks map[flux.Ref]time.Time
+// dependency that flaps does not set its clock back; a tier that became Ready,
+// or is built from something new, starts a new one.
+type clocks map[flux.Ref]clock
+
+type clock struct {
+	since time.Time
+	cause string
+}
 
 func (c clocks) update(g *tiers.Graph, now time.Time) {
 	for _, n := range g.Tiers() {
-		_, running := c[n.Ref]
-		switch {
-		case n.State == tiers.Ready:
+		if running, ok := c[n.Ref]; ok && (n.State == tiers.Ready || running.cause != causeOf(n)) {
 			delete(c, n.Ref)
-		case !running && met(n):
-			c[n.Ref] = now
+		}
+		if _, running := c[n.Ref]; !running && n.State != tiers.Ready && met(n) {
+			c[n.Ref] = clock{now, causeOf(n)}
 		}
 	}
 }
@@ -89,6 +93,8 @@ type decision struct {
 	left []*tiers.Node
 }
 
+func (d decision) ends() bool { return d.done || d.err != nil }
+
 // decide answers whether the wait is over. It is pure: the same graph, clocks
 // and time give the same answer.
 func decide(g *tiers.Graph, t Targets, c clocks, now time.Time) decision {
@@ -106,25 +112,32 @@ func decide(g *tiers.Graph, t Targets, c clocks, now time.Time) decision {
 		d.err = &StuckError{Tier: named.Ref, Root: *named.Root}
 		return d
 	}
-	if len(d.left) == 0 && len(absent) == 0 {
+	if len(d.left) == 0 && len(absent) == 0 && len(waited) > 0 {
+		if held := allSuspended(waited); held != nil {
+			d.err = &StuckError{Tier: held.Ref, Root: *held.Root}
+			return d
+		}
 		d.done = true
 		return d
 	}
 	if atRest(g) {
-		if len(absent) > 0 {
+		switch {
+		case len(d.left) > 0:
+			n := d.left[0]
+			d.err = &StuckError{Tier: n.Ref, Root: *n.Root}
+		case len(absent) > 0:
 			d.err = &AbsentError{Tier: absent[0]}
-			return d
+		default:
+			d.err = &AbsentError{}
 		}
-		n := d.left[0]
-		d.err = &StuckError{Tier: n.Ref, Root: *n.Root}
 		return d
 	}
 	for _, n := range d.left {
-		since, running := c[n.Ref]
-		if !running {
+		started, running := c[n.Ref]
+		if !running || !met(n) {
 			continue
 		}
-		end := since.Add(allowed(n))
+		end := started.since.Add(allowed(n))
 		if !now.Before(end) {
 			d.err = &DeadlineError{Tier: n.Ref, Allowed: allowed(n), Left: summary(d.left)}
 			return d
@@ -134,6 +147,15 @@ func decide(g *tiers.Graph, t Targets, c clocks, now time.Time) decision {
 		}
 	}
 	return d
+}
+
+// allSuspended is the first of the tiers when every one is suspended and not
+// Ready: nothing was brought up, so nothing is done.
+func allSuspended(waited []*tiers.Node) *tiers.Node {
+	if slices.ContainsFunc(waited, func(n *tiers.Node) bool { return n.State != tiers.Suspended || n.IsReady() }) {
+		return nil
+	}
+	return waited[0]
 }
 
 // stuck finds a tier whose root cause nobody will remove.

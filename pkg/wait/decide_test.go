@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
@@ -100,6 +103,9 @@ func TestDecide(t *testing.T) {
 		"named with its ancestors":             {targets: named("b"), tiers: []flux.Tier{condition(tier("a"), "Unknown", "Progressing"), blocked(tier("b", "a")), failed(tier("x"))}, left: 2},
 		"absent while others are at work":      {targets: named("b"), tiers: []flux.Tier{condition(tier("a"), "Unknown", "Progressing")}},
 		"absent and all at rest":               {targets: named("b"), tiers: []flux.Tier{ready(tier("a"))}, err: func(err error) bool { var e *AbsentError; return errors.As(err, &e) && e.ExitCode() == 3 }},
+		"all suspended is not done":            {tiers: []flux.Tier{suspended(failed(tier("a")))}, err: stuckOn("a")},
+		"a namespace with nothing in it":       {targets: Targets{Namespace: "typo"}, tiers: []flux.Tier{ready(tier("a"))}, err: func(err error) bool { var e *AbsentError; return errors.As(err, &e) }},
+		"a namespace that fills up":            {targets: Targets{Namespace: "later"}, tiers: []flux.Tier{condition(tier("a"), "Unknown", "Progressing")}},
 		"a missing dependency while at work":   {tiers: []flux.Tier{blocked(tier("b", "gone")), condition(tier("a"), "Unknown", "Progressing")}, left: 2},
 		"a missing dependency and all at rest": {tiers: []flux.Tier{blocked(tier("b", "gone")), ready(tier("a"))}, err: stuckOn("gone"), left: 1},
 	}
@@ -149,6 +155,56 @@ func TestTheDeadlineOfATier(t *testing.T) {
 	var late *DeadlineError
 	if !errors.As(d.err, &late) || late.Tier != ks("b") || late.ExitCode() != 4 || len(late.Left) != 1 {
 		t.Fatalf("past the deadline the error is %v", d.err)
+	}
+}
+
+// TestANewRevisionStartsTheClockAnew: what was met for the old one says nothing
+// of the new one, whose chain comes up from its start.
+func TestANewRevisionStartsTheClockAnew(t *testing.T) {
+	start := time.Date(2026, 11, 30, 2, 0, 0, 0, time.UTC)
+	c := clocks{}
+	c.update(graph(nil, ready(tier("a")), failed(tier("b", "a"))), start)
+	g := graph(nil, condition(tier("a"), "Unknown", "Progressing"), blocked(tier("b", "a")))
+	g.Node(ks("a")).Generation, g.Node(ks("b")).Generation = 2, 2
+	late := start.Add(time.Hour)
+	c.update(g, late)
+	if d := decide(g, Targets{}, c, late.Add(time.Minute)); d.err != nil {
+		t.Errorf("a deadline fired on progress: %v", d.err)
+	}
+}
+
+// TestANamespaceIsWaitedForWithWhatItNeeds: else the wait would have no end,
+// as no clock of what blocks it would run.
+func TestANamespaceIsWaitedForWithWhatItNeeds(t *testing.T) {
+	app := blocked(tier("app", "platform"))
+	app.Ref.Namespace = "apps"
+	d := decide(graph(nil, failed(tier("platform")), app), Targets{Namespace: "apps"}, clocks{}, time.Now())
+	if len(d.left) != 2 {
+		t.Errorf("waits for %d tiers, want both", len(d.left))
+	}
+}
+
+func TestErrorsThatPass(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "kustomizations"}, "a", nil)
+	tests := map[string]struct {
+		err    error
+		before bool
+		want   bool
+	}{
+		"connection refused":             {errors.New("dial tcp: connection refused"), false, true},
+		"forbidden from the start":       {forbidden, false, false},
+		"forbidden after it was allowed": {forbidden, true, true},
+		"the guard could not look":       {&guard.RefusedError{Transient: true}, false, true},
+		"the guard saw another server":   {&guard.RefusedError{}, true, false},
+		"too many requests":              {apierrors.NewTooManyRequests("x", 1), false, true},
+		"invalid":                        {apierrors.NewBadRequest("x"), true, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := passing(tc.err, tc.before); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+		})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
@@ -44,7 +45,7 @@ func (m nudges) due(left []*tiers.Node) []*tiers.Node {
 		switch {
 		case last == nil || last.cause != causeOf(n):
 			out = append(out, n)
-		case last.token != n.LastHandledReconcileAt: // not answered yet
+		case n.LastHandledReconcileAt < last.token: // not answered yet, nor a later one of somebody else's
 		case waitsForDependencies(n) && last.times < maxNudges:
 			out = append(out, n) // asked, answered, and the answer was too early
 		}
@@ -103,10 +104,16 @@ func (m nudges) send(ctx context.Context, client dynamic.Interface, served []flu
 // passing is true for an error of the way to the API server, or of an API
 // server that is overloaded or coming up: what follows the watches through a
 // restart must not end the wait.
-func passing(err error) bool {
+func passing(err error, allowedBefore bool) bool {
+	if refused, ok := errors.AsType[*guard.RefusedError](err); ok {
+		return refused.Transient
+	}
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) { // the guard's word is final
 		return false
+	}
+	if apierrors.IsForbidden(err) {
+		return allowedBefore // until an API server that comes up has read its RBAC
 	}
 	status := apierrors.ReasonForError(err)
 	return status == metav1.StatusReasonUnknown || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||

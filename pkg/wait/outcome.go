@@ -89,10 +89,15 @@ func (l Left) String() string {
 // AbsentError says that a tier was named that does not exist, and that nothing
 // is left in motion that could create it.
 type AbsentError struct {
+	// Tier is the zero Ref when no tier at all matched what to wait for.
 	Tier flux.Ref
 }
 
 func (e *AbsentError) Error() string {
+	if e.Tier.Name == "" {
+		return "no tier matches what to wait for, and every other tier is at rest, so nothing will create one; " +
+			"see `kubectl tiers --releases -A` for those that there are"
+	}
 	return fmt.Sprintf("%s does not exist, and every other tier is at rest, so nothing will create it; "+
 		"see `kubectl tiers` for the names that there are", e.Tier)
 }

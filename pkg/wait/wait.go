@@ -10,7 +10,11 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
@@ -43,7 +47,7 @@ func Run(ctx context.Context, client dynamic.Interface, served []flux.Resource, 
 	w := &waiter{
 		Options: o, client: client, served: served,
 		cache: flux.NewCache(served), clocks: clocks{}, nudges: nudges{},
-		asked: map[flux.Ref]string{}, wedged: map[flux.Ref]verdict{},
+		asked: map[flux.Ref]string{}, tried: map[flux.Ref]string{}, wedged: map[flux.Ref]verdict{},
 		verdicts: make(chan verdict),
 	}
 	var watches sync.WaitGroup
@@ -77,8 +81,10 @@ type waiter struct {
 	signals signals
 	clocks  clocks
 	nudges  nudges
-	// asked is the revision at which each tier was last diagnosed.
+	// asked is the revision at which each tier was last diagnosed, and tried
+	// the attempt of it whose diagnosis failed: the next attempt is asked about.
 	asked    map[flux.Ref]string
+	tried    map[flux.Ref]string
 	wedged   map[flux.Ref]verdict
 	verdicts chan verdict
 }
@@ -131,14 +137,47 @@ func (w *waiter) loop(ctx context.Context, kinds int) error {
 		if err != nil {
 			return err
 		}
-		if d.done || d.err != nil {
-			return d.err
+		if d.ends() {
+			if d, err = w.confirm(ctx); err != nil {
+				w.trouble(err)
+				continue
+			}
+			if d.ends() {
+				return d.err
+			}
 		}
 		left = d.left
 		if !d.next.IsZero() {
 			deadline.Reset(time.Until(d.next))
 		}
 	}
+}
+
+// confirm looks again with everything read anew, before the wait ends. The
+// watches come back one by one after an API server was away, and tiers that
+// are newer than their sources can look Ready, or at rest, and be neither.
+func (w *waiter) confirm(ctx context.Context) (decision, error) {
+	for _, res := range watchedKinds(w.served) {
+		var objs []*unstructured.Unstructured
+		pages := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) {
+			return w.client.Resource(res.GroupVersionResource()).List(ctx, o)
+		}))
+		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+			u, ok := obj.(*unstructured.Unstructured)
+			if !ok {
+				return fmt.Errorf("%s: the list delivered a %T", res.Plural, obj)
+			}
+			objs = append(objs, u)
+			return nil
+		})
+		if err != nil {
+			return decision{}, fmt.Errorf("list %s: %w", res.Plural, err)
+		}
+		if err := w.cache.Replace(res, objs); err != nil {
+			return decision{}, err
+		}
+	}
+	return w.look(ctx)
 }
 
 // look makes the graph and does what it calls for.
@@ -169,7 +208,7 @@ func (w *waiter) look(ctx context.Context) (decision, error) {
 		w.diagnose(ctx, snapshot, d.left)
 		if w.Nudge {
 			nudged, err = w.nudges.send(ctx, w.client, w.served, d.left)
-			if err != nil && !passing(err) {
+			if err != nil && !passing(err, len(w.nudges) > 0) {
 				return d, err
 			}
 			w.trouble(err) // the relist after the API server is back tries again
@@ -213,10 +252,11 @@ func (w *waiter) diagnose(ctx context.Context, s *flux.Snapshot, left []*tiers.N
 	}
 	for _, n := range left {
 		rev := revisionOf(n)
-		if n.State != tiers.Retrying || !n.MayMissKind() || w.asked[n.Ref] == rev {
+		attempt := rev + "/" + n.RetryAt.String()
+		if n.State != tiers.Retrying || !n.MayMissKind() || w.asked[n.Ref] == rev || w.tried[n.Ref] == attempt {
 			continue
 		}
-		w.asked[n.Ref] = rev
+		w.asked[n.Ref], w.tried[n.Ref] = rev, attempt
 		tier := n.Ref
 		go func() {
 			why, err := w.Diagnose(ctx, s, tier)
@@ -231,6 +271,7 @@ func (w *waiter) diagnose(ctx context.Context, s *flux.Snapshot, left []*tiers.N
 func (w *waiter) judge(v verdict) {
 	switch {
 	case v.err != nil:
+		delete(w.asked, v.tier)
 		w.trouble(fmt.Errorf("%s: whether a retry will heal it could not be found out: %w", v.tier, v.err))
 	case v.why != "":
 		w.wedged[v.tier] = v

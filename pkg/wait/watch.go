@@ -51,10 +51,13 @@ func offer[T any](c chan T, v T) {
 // restarts of the API server: what was missed comes with the next list.
 func follow(ctx context.Context, client dynamic.Interface, res flux.Resource, c *flux.Cache, s signals) {
 	api := client.Resource(res.GroupVersionResource())
+	store := &kindStore{res: res, cache: c, signals: s}
 	observe := func(what string, err error) {
 		switch {
 		case err == nil || ctx.Err() != nil:
-		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		// An API server that comes up forbids everything until it has read its
+		// RBAC: what was allowed once is asked again.
+		case apierrors.IsForbidden(err) && !store.listed, apierrors.IsUnauthorized(err):
 			offer(s.fatal, fmt.Errorf("%s %s in all namespaces: %w", what, res.Plural, err))
 		default:
 			offer(s.trouble, fmt.Errorf("%s %s: %w", what, res.Plural, err))
@@ -73,7 +76,6 @@ func follow(ctx context.Context, client dynamic.Interface, res flux.Resource, c 
 		},
 	}
 	quiet := logr.Discard()
-	store := &kindStore{res: res, cache: c, signals: s}
 	cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, store, cache.ReflectorOptions{
 		Name:   res.Plural,
 		Logger: &quiet,

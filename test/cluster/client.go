@@ -55,7 +55,7 @@ func (c *Cluster) Apply(ctx context.Context, text string) error {
 }
 
 func (c *Cluster) applyAs(ctx context.Context, manager string, text []byte) error {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := withDeadline(ctx, waitDeadline)
 	defer cancel()
 	objects, err := decodeYAML(text)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Cluster) UntilGone(ctx context.Context, obj client.Object) error {
 }
 
 func (c *Cluster) watchUntil(ctx context.Context, obj client.Object, done func(exists bool) bool) error {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := withDeadline(ctx, waitDeadline)
 	defer cancel()
 	gvk, err := apiutil.GVKForObject(obj, c.client.Scheme())
 	if err != nil {

@@ -142,12 +142,19 @@ func (c *Cluster) forgetPorts(comp Component) bool {
 	return true
 }
 
-// withDeadline gives ctx two minutes if it has no deadline.
-func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+// What a wait may take whose caller sets no deadline: long enough for a machine
+// that has much else to do, short enough for a test that fails.
+const (
+	startDeadline = 5 * time.Minute
+	waitDeadline  = 2 * time.Minute
+)
+
+// withDeadline gives ctx a deadline if it has none.
+func withDeadline(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, 2*time.Minute, fmt.Errorf("gave up after two minutes: %w", context.DeadlineExceeded))
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("gave up after %s: %w", d, context.DeadlineExceeded))
 }
 
 func always() bool { return true }

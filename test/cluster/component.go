@@ -171,7 +171,7 @@ func (c *Cluster) startOne(ctx context.Context, comp Component) (err error) {
 			}
 		}()
 	}
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := withDeadline(ctx, startDeadline)
 	defer cancel()
 	for range 5 {
 		err := c.launch(ctx, comp)

@@ -6,6 +6,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -144,10 +145,13 @@ type Root struct {
 	// SourceInterval is how often the repository is looked at; 0 is an hour, so
 	// that a test decides with Sync what is fetched when.
 	SourceInterval time.Duration
-	// Interval, RetryInterval and Timeout of the Kustomization. 0 is an hour for
-	// Interval; the others are left out.
-	Interval, RetryInterval, Timeout time.Duration
-	Prune, Wait                      bool
+	// Interval and RetryInterval of the Kustomization. 0 is an hour, and two
+	// seconds: without the latter, one that failed because a component was just
+	// away would be tried again in an hour.
+	Interval, RetryInterval time.Duration
+	// Timeout of the Kustomization; 0 leaves it out.
+	Timeout     time.Duration
+	Prune, Wait bool
 }
 
 // InstallRoot applies, as flux bootstrap does, the GitRepository and the
@@ -164,28 +168,20 @@ func (c *Cluster) InstallRoot(ctx context.Context, r Root) error {
 			"spec":       spec,
 		}}
 	}
-	interval := func(d time.Duration) string {
-		if d == 0 {
-			d = time.Hour
-		}
-		return d.String()
-	}
 	kustomization := map[string]any{
-		"interval":  interval(r.Interval),
-		"path":      "./" + strings.TrimPrefix(r.Path, "./"),
-		"prune":     r.Prune,
-		"wait":      r.Wait,
-		"sourceRef": map[string]any{"kind": "GitRepository", "name": r.Name},
-	}
-	if r.RetryInterval != 0 {
-		kustomization["retryInterval"] = r.RetryInterval.String()
+		"interval":      cmp.Or(r.Interval, time.Hour).String(),
+		"retryInterval": cmp.Or(r.RetryInterval, 2*time.Second).String(),
+		"path":          "./" + strings.TrimPrefix(r.Path, "./"),
+		"prune":         r.Prune,
+		"wait":          r.Wait,
+		"sourceRef":     map[string]any{"kind": "GitRepository", "name": r.Name},
 	}
 	if r.Timeout != 0 {
 		kustomization["timeout"] = r.Timeout.String()
 	}
 	for _, o := range []*unstructured.Unstructured{
 		object("source.toolkit.fluxcd.io/v1", "GitRepository", map[string]any{
-			"interval": interval(r.SourceInterval),
+			"interval": cmp.Or(r.SourceInterval, time.Hour).String(),
 			"url":      c.RepoURL(r.Repo),
 			"ref":      map[string]any{"branch": "main"},
 		}),

@@ -63,8 +63,9 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 		options:  o,
 		programs: set,
 		creds:    creds,
-		// Health is asked of a server of our own making on loopback.
-		probe:     &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}},
+		// Health is asked of a server of our own making on loopback. On a machine
+		// that is busy an answer may take long, and is one all the same.
+		probe:     &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}},
 		spawner:   newSpawner(),
 		processes: map[Component]*process{},
 		locks:     map[Component]*sync.Mutex{},

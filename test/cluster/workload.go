@@ -24,7 +24,7 @@ import (
 // controller manager there are no Pods, and the status of the Deployment itself
 // is written.
 func (c *Cluster) MarkAvailable(ctx context.Context, namespace, name string) error {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := withDeadline(ctx, waitDeadline)
 	defer cancel()
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if err := c.Until(ctx, deployment, always); err != nil {
@@ -54,7 +54,7 @@ func (c *Cluster) makesPods() bool {
 
 // untilEndpoint waits until a Service has a pod that is ready behind it.
 func (c *Cluster) untilEndpoint(ctx context.Context, namespace, service string) error {
-	ctx, cancel := withDeadline(ctx)
+	ctx, cancel := withDeadline(ctx, waitDeadline)
 	defer cancel()
 	// A watch from no version begins with what is there.
 	w, err := c.client.Watch(ctx, &discoveryv1.EndpointSliceList{},

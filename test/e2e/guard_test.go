@@ -71,7 +71,8 @@ func guardUnproved(t *testing.T, c *cluster.Cluster) {
 		t.Error(err)
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "delete", Resource: "namespaces"}}}
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "delete", Resource: "namespaces"},
+	}}
 	if got, err := clients.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{}); err != nil || !got.Status.Allowed {
 		t.Errorf("%+v, %v", got, err)
 	}

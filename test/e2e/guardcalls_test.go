@@ -137,7 +137,8 @@ func mutatingCalls() []guardCall {
 	}
 	object := func() *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": "guard"}}}
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": "guard"},
+		}}
 	}
 	calls := []guardCall{
 		{name: "create", run: typed(func(ctx context.Context, c kubernetes.Interface) error {
@@ -168,7 +169,8 @@ func mutatingCalls() []guardCall {
 		})},
 		{name: "binding", run: typed(func(ctx context.Context, c kubernetes.Interface) error {
 			return c.CoreV1().Pods("default").Bind(ctx, &corev1.Binding{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "guard"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, metav1.CreateOptions{})
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "guard"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"},
+			}, metav1.CreateOptions{})
 		})},
 		{name: "finalize", run: typed(func(ctx context.Context, c kubernetes.Interface) error {
 			return second(c.CoreV1().Namespaces().Finalize(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "guard"}}, metav1.UpdateOptions{}))
@@ -235,9 +237,9 @@ func stream(sub string, executor func(*rest.Config, string, *url.URL) (remotecom
 	}
 }
 
-func upgrade(make func(*rest.Config) (http.RoundTripper, error)) func(context.Context, *rest.Config) error {
+func upgrade(roundTripper func(*rest.Config) (http.RoundTripper, error)) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, c *rest.Config) error {
-		rt, err := make(c)
+		rt, err := roundTripper(c)
 		if err != nil {
 			return err
 		}
