@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Checks the snapshot in dist/ as krew's reviewers and users would: the manifest
-# of each plugin, then an install of every platform's archive into a folder of
-# its own, and a run of the one for this platform.
+# of each plugin, then an install of every platform's archive by a real krew,
+# each into a folder of its own, and a run of the one for this platform.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,25 +12,40 @@ krew=$(hack/tool.sh --path krew)
 validate=$(hack/tool.sh --path validate-krew-manifest)
 go run ./hack/krew
 
-KREW_ROOT=$(mktemp -d)
-export KREW_ROOT
-trap 'rm -rf "$KREW_ROOT"' EXIT
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
 here=$(go env GOOS)/$(go env GOARCH)
+
+# Says what a command printed only when it fails.
+quietly() {
+  "$@" >"$root/log" 2>&1 </dev/null || {
+    cat "$root/log" >&2
+    echo "error: $*" >&2
+    return 1
+  }
+}
 
 for manifest in dist/manifests/*.yaml; do
   plugin=$(basename "$manifest" .yaml)
-  "$validate" -manifest "$manifest" -skip-install
-  # This platform last: its install is the one that stays.
-  for platform in {linux,darwin,windows}/{amd64,arm64} "$here"; do
-    archive=$(echo dist/kubectl-"$plugin"_v*_"${platform%/*}"_"${platform#*/}".*)
-    KREW_OS=${platform%/*} KREW_ARCH=${platform#*/} "$krew" uninstall "$plugin" >/dev/null 2>&1 || true
-    KREW_OS=${platform%/*} KREW_ARCH=${platform#*/} "$krew" install --manifest="$manifest" --archive="$archive" >/dev/null
-    if ! find "$KREW_ROOT/store/$plugin" -name LICENSE | grep -q .; then
-      echo "error: $archive: no LICENSE was installed from it" >&2
-      exit 1
+  quietly "$validate" -manifest "$manifest" -skip-install
+  for platform in {linux,darwin,windows}/{amd64,arm64}; do
+    os=${platform%/*} arch=${platform#*/}
+    archive=$(echo dist/kubectl-"$plugin"_v*_"${os}_$arch".*)
+    folder=$root/$os-$arch
+    quietly env KREW_ROOT="$folder" KREW_OS="$os" KREW_ARCH="$arch" \
+      "$krew" install --manifest="$manifest" --archive="$archive"
+    binary=kubectl-$plugin
+    [ "$os" = windows ] && binary=$binary.exe
+    for file in LICENSE "$binary"; do
+      if [ -z "$(find "$folder/store/$plugin" -name "$file")" ]; then
+        echo "error: $archive: krew installed no $file from it" >&2
+        exit 1
+      fi
+    done
+    if [ "$platform" = "$here" ]; then
+      # By the name that kubectl runs, on a PATH with nothing else on it.
+      PATH=$folder/bin "kubectl-$plugin" version
     fi
   done
-  # The name by which kubectl runs it, on a PATH with nothing else on it.
-  PATH=$KREW_ROOT/bin "kubectl-$plugin" version
+  echo "$plugin: krew installs it on every platform"
 done
-echo "krew installs all three plugins, on every platform"

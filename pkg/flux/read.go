@@ -91,6 +91,15 @@ func (r *reader) read(ctx context.Context) (*Snapshot, error) {
 	return s, nil
 }
 
+// body is an answer as it came. Result.Raw alone would lose the sentence in
+// which the API server says why it refuses.
+func body(r rest.Result) ([]byte, error) {
+	if err := r.Error(); err != nil {
+		return nil, err
+	}
+	return r.Raw()
+}
+
 // part is the answer to one list.
 type part struct {
 	items []item
@@ -105,7 +114,7 @@ func (r *reader) list(ctx context.Context, res Resource) part {
 		if token != "" {
 			req = req.Param("continue", token)
 		}
-		raw, err := req.Do(ctx).Raw()
+		raw, err := body(req.Do(ctx))
 		if err != nil {
 			if token != "" && apierrors.IsResourceExpired(err) {
 				// The list outlived its token: start over, as client-go's pager does.
@@ -162,10 +171,10 @@ func (r *reader) retryOtherVersions(ctx context.Context, want []Resource, parts 
 // servedVersions maps group/plural to the version that the API server prefers,
 // read in one request of aggregated discovery.
 func (r *reader) servedVersions(ctx context.Context) (map[string]string, error) {
-	raw, err := r.client.Get().AbsPath("/apis").
+	raw, err := body(r.client.Get().AbsPath("/apis").
 		SetHeader("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"+
 			"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList").
-		Do(ctx).Raw()
+		Do(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("discover the served kinds: %w", err)
 	}
@@ -205,9 +214,9 @@ func (r *reader) fetchObjects(ctx context.Context, s *Snapshot) error {
 	}
 	for _, ref := range s.exprRefs() {
 		res := plurals[ref.Kind]
-		raw, err := r.client.Get().
+		raw, err := body(r.client.Get().
 			AbsPath("/apis", res.Group, res.Version, "namespaces", ref.Namespace, res.Plural, ref.Name).
-			Do(ctx).Raw()
+			Do(ctx))
 		if apierrors.IsNotFound(err) {
 			continue // the graph says that it is missing
 		}

@@ -62,8 +62,11 @@ func CRDs(ctx context.Context, env *Env, b crds.Break) (*StepReport, error) {
 	}
 	if lacking == 0 && len(errs) == 0 {
 		check.Message = "no tier lacks a kind: nothing to do"
-	} else if check.Message = summary(broken, b.DryRun); broken > 0 && len(errs) == 0 && !b.DryRun {
+	} else if check.Message = summary(broken, b.DryRun); broken > 0 && len(errs) == 0 {
 		report.Next = env.Command("tiers", "--wait --nudge")
+		if b.DryRun {
+			report.Next = env.Command("standup", "crds")
+		}
 	}
 	for _, err := range errs {
 		check.Findings = append(check.Findings, finding.Finding{Rule: "crds-failed", Severity: finding.Error, Message: err.Error()})

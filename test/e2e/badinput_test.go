@@ -97,7 +97,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: visitor}]
 		},
 		"a context that is not there": {
 			kubeconfig: kubeconfigOf(t, c, func(k *api.Config) { k.CurrentContext = "prod" }),
-			code:       1, says: "has no context prod, the current context that was asked for",
+			code:       1, says: "has no context prod, its current context: choose one with --context",
 		},
 		"no kubeconfig": {
 			kubeconfig: filepath.Join(t.TempDir(), "absent"),

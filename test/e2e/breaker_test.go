@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubestandup/kubestandup/test/cluster"
@@ -56,6 +58,7 @@ func TestBreaker(t *testing.T) {
 		{"the namespace is being deleted", b.withNamespaceTerminating},
 		{"the wrong server", b.onTheWrongServer},
 		{"an artifact that is not what it should be", b.withBrokenArtifact},
+		{"a dead aggregated API", b.withDeadAPIService},
 		{"a rehearsal", b.rehearsed},
 		{"no operator", b.withoutOperator},
 		{"a slow operator", b.withSlowOperator},
@@ -248,7 +251,7 @@ func (b *breaker) withBrokenArtifact(t *testing.T) {
 			mark := b.c.Mark()
 			b.crds(t, 1)
 			mutatedNothing(t, b.c, mark)
-			if o := b.sh.run(t, append([]string{"standup", "preflight"}, b.named...)...); o.code != 3 || !strings.Contains(o.stdout, "the source's artifact is out of reach") {
+			if o := b.sh.run(t, append([]string{"standup", "preflight"}, b.named...)...); o.code != 3 || !strings.Contains(o.stdout, "its artifact cannot be fetched") {
 				t.Errorf("%s\nwant a finding", o)
 			}
 		})
@@ -260,6 +263,48 @@ func (b *breaker) withBrokenArtifact(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.untilBlocked(t, `no matches for kind "StorageProfile"`)
+}
+
+// withDeadAPIService: discovery that fails for one group says nothing of the
+// others. (CRD-13)
+func (b *breaker) withDeadAPIService(t *testing.T) {
+	const name = "v1beta1.metrics.example.com"
+	if err := b.c.Apply(t.Context(), `
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: `+name+`}
+spec:
+  group: metrics.example.com
+  version: v1beta1
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  insecureSkipTLSVerify: true
+  service: {namespace: default, name: nobody}
+`); err != nil {
+		t.Fatal(err)
+	}
+	service := &unstructured.Unstructured{}
+	service.SetAPIVersion("apiregistration.k8s.io/v1")
+	service.SetKind("APIService")
+	service.SetName(name)
+	if err := b.c.Until(t.Context(), service, func() bool {
+		conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(c any) bool {
+			available, _ := c.(map[string]any)
+			return available["type"] == "Available" && available["status"] == "False"
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	o := b.sh.want(t, 0, "tiers", "why", "storage")
+	o.holds(t, o.stdout, "Deadlock: CDI/cdi would create StorageProfile")
+	b.crds(t, 0, "--dry-run")
+	if err := b.c.Client().Delete(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.c.UntilGone(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (b *breaker) rehearsed(t *testing.T) {
@@ -280,10 +325,12 @@ func (b *breaker) withoutOperator(t *testing.T) {
 	if strings.Contains(o.stderr, "Deployment") {
 		t.Errorf("%s\na missing operator has no Deployment", o)
 	}
-	// Run again it does not apply the trigger twice, and says what it waits for.
+	// Run again it does not apply the trigger twice, and waits for the rest.
 	mark := b.c.Mark()
-	o = b.crds(t, 3)
+	o = b.crds(t, 3, "--dry-run")
 	o.holds(t, o.stdout, "CDI/cdi is on the cluster, but its operator has not created StorageProfile yet")
+	o = b.crds(t, 4, "--timeout", "1s")
+	o.holds(t, o.stderr, "error: CDI/cdi was applied, but after 1s these are not served: storageprofiles.cdi.kubevirt.io")
 	mutatedNothing(t, b.c, mark)
 	b.removeTrigger(t)
 }

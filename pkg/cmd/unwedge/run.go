@@ -53,9 +53,11 @@ func (f *Flags) run(ctx context.Context) error {
 		Timeout: f.Timeout,
 		Say:     func(line string) { fmt.Fprintln(f.shell.Out, printers.OneLine(line)) },
 	})
-	if report != nil && report.Next == "" {
+	switch {
+	case err != nil:
+	case report.Next == "":
 		fmt.Fprintln(f.shell.ErrOut, "Nothing is wedged.")
-	} else if report != nil && err == nil && !f.Apply {
+	case !f.Apply:
 		fmt.Fprintf(f.shell.ErrOut, "Nothing was changed; to do it: %s\n", target.Command("unwedge", "--apply"))
 	}
 	return err
