@@ -25,7 +25,11 @@ const fluxInstances = "app.kubernetes.io/part-of=flux"
 // identity holds by the time a step runs: the shell has proved it.
 func (p *preflight) identity(context.Context) (Check, error) {
 	i := p.env.Identity
-	return Check{Name: "identity", Message: fmt.Sprintf("%s, UID %s, CA %s, as expected", i.URL, i.UID, i.CA())}, nil
+	said := "as expected"
+	if p.env.Expected.UID == "" {
+		said = "the URL is as expected, the UID was not compared: add --expect-uid"
+	}
+	return Check{Name: "identity", Message: fmt.Sprintf("%s, UID %s, CA %s: %s", i.URL, i.UID, i.CA(), said)}, nil
 }
 
 // kinds are those of Flux that the cluster serves. One that no controller

@@ -5,6 +5,7 @@ package standup
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -18,6 +19,8 @@ import (
 // Env is what the steps work with: one proved cluster.
 type Env struct {
 	Identity guard.Identity
+	// Expected is what the server was compared with; its UID may be empty.
+	Expected guard.Expectation
 	Config   *rest.Config
 	CRDs     *crds.Cluster
 	// Command prints a command of ours, ready to be pasted, with the target
@@ -50,10 +53,14 @@ func Preflight(ctx context.Context, env *Env) (*StepReport, error) {
 	switch {
 	case p.deadlocked:
 		report.Next = env.Command("standup", "crds")
-	case report.Result == OK:
+	case report.Result == OK && !p.allReady():
 		report.Next = env.Command("tiers", "--wait")
 	}
 	return report, nil
+}
+
+func (p *preflight) allReady() bool {
+	return !slices.ContainsFunc(p.graph.Tiers(), func(n *tiers.Node) bool { return n.State != tiers.Ready })
 }
 
 type preflight struct {

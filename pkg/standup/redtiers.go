@@ -70,6 +70,11 @@ func (p *preflight) tierFinding(ctx context.Context, n *tiers.Node) (finding.Fin
 		}
 		f.Fix = "make what it refers to exist, or change the reference in git"
 	case tiers.Retrying:
+		if n.AwaitsDependencies() {
+			f.Rule, f.Severity = "tier-waiting", finding.Info
+			f.Fix = "wait for it, or skip the wait: " + p.env.Command("tiers", "--wait --nudge")
+			return f, nil
+		}
 		f.Rule, f.Severity = "tier-failing", finding.Error
 		f.Message = fmt.Sprintf("%s fails and is retried%s: %s", n.Ref, every(n), firstLine(n.Why))
 		f.Fix = "mend what its message names; Flux goes on by itself"

@@ -70,8 +70,10 @@ func (g *Graph) findBlockers(n *Node) {
 	}
 	for _, child := range n.Contains {
 		if n.waitsFor(child) && !child.IsReady() {
-			n.Blockers = append(n.Blockers, Blocker{child.Ref, Unhealthy,
-				fmt.Sprintf("%s is not Ready, and %s waits for what it applies", child.Ref.Name, n.Ref.Name)})
+			n.Blockers = append(n.Blockers, Blocker{
+				child.Ref, Unhealthy,
+				fmt.Sprintf("%s is not Ready, and %s waits for what it applies", child.Ref.Name, n.Ref.Name),
+			})
 		}
 	}
 }

@@ -130,6 +130,13 @@ func (n *Node) retry(ready *metav1.Condition) (time.Time, string) {
 	return ready.LastTransitionTime.Add(n.RetryInterval), ready.Message
 }
 
+// AwaitsDependencies is true when the controller's last look ended at a
+// dependency: nothing failed, and it looks again every 30 seconds.
+func (n *Node) AwaitsDependencies() bool {
+	c := meta.FindStatusCondition(n.Conditions, readyCondition)
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == dependencyNotReady
+}
+
 // AtWork is true while the controller reconciles the tier.
 func (n *Node) AtWork() bool { return meta.IsStatusConditionTrue(n.Conditions, reconcilingCondition) }
 

@@ -31,20 +31,26 @@ func TestStates(t *testing.T) {
 		"at work":             {tier: condition(condition(tier("a"), "Ready", "Unknown", "Progressing", "Reconciliation in progress"), "Reconciling", "True", "Progressing", "Building manifests"), want: tiers.Progressing, why: "Building manifests"},
 		"DEP-07 old revision": {tier: readyAt(tier("a"), "main@sha1:old"), want: tiers.Progressing, why: "its source is at " + rev},
 		"DEP-13 Ready of an older generation": {
-			tier: with(ready(tier("a")), func(t *flux.Tier) { t.Generation = 2 }), want: tiers.Progressing, why: "generation 2 is not reconciled yet"},
+			tier: with(ready(tier("a")), func(t *flux.Tier) { t.Generation = 2 }), want: tiers.Progressing, why: "generation 2 is not reconciled yet",
+		},
 		"a failure of an older spec": {
-			tier: with(failed(tier("a"), "BuildFailed", "boom"), func(t *flux.Tier) { t.Generation = 2 }), want: tiers.Progressing},
+			tier: with(failed(tier("a"), "BuildFailed", "boom"), func(t *flux.Tier) { t.Generation = 2 }), want: tiers.Progressing,
+		},
 		"failed": {tier: failed(tier("a"), "ReconciliationFailed", noMatch), want: tiers.Retrying, why: "no matches for kind"},
 		"suspended wins over failed": {
-			tier: with(failed(tier("a"), "ReconciliationFailed", noMatch), suspended), want: tiers.Suspended, why: "by kubectl-edit since 2026-11-30T02:00:00Z"},
+			tier: with(failed(tier("a"), "ReconciliationFailed", noMatch), suspended), want: tiers.Suspended, why: "by kubectl-edit since 2026-11-30T02:00:00Z",
+		},
 		"suspended wins over ready": {tier: with(ready(tier("a")), suspended), want: tiers.Suspended},
 		"DEP-09 stalled": {
-			tier: condition(failed(tier("a"), "InvalidCELExpression", "bad"), "Stalled", "True", "InvalidCELExpression", "bad"), want: tiers.Wedged, why: "InvalidCELExpression"},
+			tier: condition(failed(tier("a"), "InvalidCELExpression", "bad"), "Stalled", "True", "InvalidCELExpression", "bad"), want: tiers.Wedged, why: "InvalidCELExpression",
+		},
 		"stalled on an older spec": {
-			tier: with(condition(failed(tier("a"), "X", "bad"), "Stalled", "True", "X", "bad"), func(t *flux.Tier) { t.Generation = 2 }), want: tiers.Progressing},
+			tier: with(condition(failed(tier("a"), "X", "bad"), "Stalled", "True", "X", "bad"), func(t *flux.Tier) { t.Generation = 2 }), want: tiers.Progressing,
+		},
 		"KST-09 being deleted": {
 			tier: with(ready(tier("a")), func(t *flux.Tier) { t.Deleted, t.Finalizers = transition(), []string{"finalizers.fluxcd.io"} }),
-			want: tiers.Progressing, why: "held by finalizer finalizers.fluxcd.io"},
+			want: tiers.Progressing, why: "held by finalizer finalizers.fluxcd.io",
+		},
 		"blocked":                             {tier: failed(tier("a", "b"), "DependencyNotReady", "x"), also: []flux.Tier{tier("b")}, want: tiers.Blocked, why: "b has not been reconciled yet"},
 		"dependencies met, controller sleeps": {tier: failed(tier("a", "b"), "DependencyNotReady", "x"), also: []flux.Tier{ready(tier("b"))}, want: tiers.Retrying, why: "within 30s"},
 	}

@@ -51,6 +51,7 @@ func ready(t flux.Tier) flux.Tier {
 func failed(t flux.Tier) flux.Tier {
 	return condition(t, metav1.ConditionFalse, "ReconciliationFailed")
 }
+
 func blocked(t flux.Tier) flux.Tier   { return condition(t, metav1.ConditionFalse, "DependencyNotReady") }
 func suspended(t flux.Tier) flux.Tier { t.Suspended = true; return t }
 
@@ -91,10 +92,12 @@ func TestDecide(t *testing.T) {
 		"a race that a retry heals": {tiers: []flux.Tier{ready(tier("a")), failed(tier("b", "a"))}, left: 1},
 		"a wedged root cause": {
 			wedged: map[flux.Ref]string{ks("a"): "deadlock"},
-			tiers:  []flux.Tier{failed(tier("a")), blocked(tier("b", "a"))}, err: stuckOn("a"), left: 2},
+			tiers:  []flux.Tier{failed(tier("a")), blocked(tier("b", "a"))}, err: stuckOn("a"), left: 2,
+		},
 		"wedged, but not what is waited for": {
 			targets: named("b"), wedged: map[flux.Ref]string{ks("a"): "deadlock"},
-			tiers: []flux.Tier{failed(tier("a")), ready(tier("b"))}, done: true},
+			tiers: []flux.Tier{failed(tier("a")), ready(tier("b"))}, done: true,
+		},
 		"DEP-01 a cycle ends at once":          {tiers: []flux.Tier{tier("a", "b"), tier("b", "a"), ready(tier("c"))}, err: stuckOn("a"), left: 2},
 		"suspended and needed":                 {tiers: []flux.Tier{suspended(failed(tier("a"))), blocked(tier("b", "a"))}, err: stuckOn("a"), left: 1},
 		"suspended and needed by nobody":       {tiers: []flux.Tier{suspended(failed(tier("a"))), ready(tier("b"))}, done: true},

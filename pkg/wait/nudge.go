@@ -46,7 +46,7 @@ func (m nudges) due(left []*tiers.Node) []*tiers.Node {
 		case last == nil || last.cause != causeOf(n):
 			out = append(out, n)
 		case n.LastHandledReconcileAt < last.token: // not answered yet, nor a later one of somebody else's
-		case waitsForDependencies(n) && last.times < maxNudges:
+		case n.AwaitsDependencies() && last.times < maxNudges:
 			out = append(out, n) // asked, answered, and the answer was too early
 		}
 	}
@@ -78,11 +78,6 @@ func asleep(n *tiers.Node) bool {
 func finishing(n *tiers.Node) bool {
 	c := meta.FindStatusCondition(n.Conditions, "Ready")
 	return c != nil && c.ObservedGeneration == n.Generation && strings.HasSuffix(c.Message, n.SourceRevision())
-}
-
-func waitsForDependencies(n *tiers.Node) bool {
-	c := meta.FindStatusCondition(n.Conditions, "Ready")
-	return c != nil && c.Reason == "DependencyNotReady"
 }
 
 // send nudges every tier that is due. A tier that vanished meanwhile is left.

@@ -55,7 +55,7 @@ func run(ctx context.Context, out io.Writer, keep bool) error {
 	if err != nil {
 		return err
 	}
-	defer c.StopAll()
+	defer c.StopAll() //nolint:errcheck // the processes end with this one
 	d.cluster = c
 	d.took("a cold cluster with Flux is up")
 

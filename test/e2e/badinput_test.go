@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubestandup/kubestandup/test/cluster"
 )
@@ -38,7 +38,7 @@ func oneSentence(t *testing.T, o outcome, lines int) {
 const nowhere = "https://127.0.0.1:1"
 
 // kubeconfigOf writes a changed copy of the cluster's kubeconfig.
-func kubeconfigOf(t *testing.T, c *cluster.Cluster, change func(*api.Config)) string {
+func kubeconfigOf(t *testing.T, c *cluster.Cluster, change func(*clientcmdapi.Config)) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(c.Kubeconfig())
 	if err != nil {
@@ -87,16 +87,16 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: visitor}]
 		says       string
 	}{
 		"an unreachable server": {
-			kubeconfig: kubeconfigOf(t, c, func(k *api.Config) { k.Clusters["test"].Server = nowhere }),
+			kubeconfig: kubeconfigOf(t, c, func(k *clientcmdapi.Config) { k.Clusters["test"].Server = nowhere }),
 			server:     nowhere, code: 1,
 			says: "server https://127.0.0.1:1: identity cannot be read: dial tcp 127.0.0.1:1: connect: connection refused: check that it runs, and that the context in use names the right one",
 		},
 		"no current context": {
-			kubeconfig: kubeconfigOf(t, c, func(k *api.Config) { k.CurrentContext = "" }),
+			kubeconfig: kubeconfigOf(t, c, func(k *clientcmdapi.Config) { k.CurrentContext = "" }),
 			code:       1, says: "has no current context: choose one with --context; it has the contexts test",
 		},
 		"a context that is not there": {
-			kubeconfig: kubeconfigOf(t, c, func(k *api.Config) { k.CurrentContext = "prod" }),
+			kubeconfig: kubeconfigOf(t, c, func(k *clientcmdapi.Config) { k.CurrentContext = "prod" }),
 			code:       1, says: "has no context prod, its current context: choose one with --context",
 		},
 		"no kubeconfig": {
@@ -112,11 +112,11 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: visitor}]
 			says: `User "visitor" cannot list resource "kustomizations" in API group "kustomize.toolkit.fluxcd.io" at the cluster scope: ask for that permission`,
 		},
 		"a token that is not valid": {
-			kubeconfig: kubeconfigOf(t, c, func(k *api.Config) { k.AuthInfos["admin"].Token = "expired" }),
+			kubeconfig: kubeconfigOf(t, c, func(k *clientcmdapi.Config) { k.AuthInfos["admin"].Token = "expired" }),
 			code:       1, says: "server does not accept these credentials (Unauthorized): log in again",
 		},
 		"another CA": {
-			kubeconfig: kubeconfigOf(t, c, func(k *api.Config) { k.Clusters["test"].CertificateAuthorityData = stranger.CA() }),
+			kubeconfig: kubeconfigOf(t, c, func(k *clientcmdapi.Config) { k.Clusters["test"].CertificateAuthorityData = stranger.CA() }),
 			code:       1, expected: 5, says: "certificate signed by unknown authority",
 		},
 	} {

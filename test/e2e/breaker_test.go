@@ -192,8 +192,13 @@ func (b *breaker) onTheWrongServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, command := range [][]string{
-				{"standup", "crds"}, {"standup", "preflight"}, {"unwedge", "--apply"}, {"unwedge"},
-				{"tiers", "--wait", "--nudge"}, {"tiers"}, {"tiers", "why", "storage"},
+				{"standup", "crds"},
+				{"standup", "preflight"},
+				{"unwedge", "--apply"},
+				{"unwedge"},
+				{"tiers", "--wait", "--nudge"},
+				{"tiers"},
+				{"tiers", "why", "storage"},
 			} {
 				mark := b.c.Mark()
 				o := b.sh.want(t, 5, append(command, tt.expect...)...)

@@ -50,7 +50,8 @@ func (f *Flags) print(format string, target *util.Target, report *standup.StepRe
 	for _, found := range report.Findings {
 		f.explain(found)
 	}
-	if report.Next != "" {
+	said := len(report.Findings) == 1 && report.Findings[0].Fix == report.Next
+	if report.Next != "" && !said {
 		fmt.Fprintf(f.shell.Out, "\nNext: %s\n", printers.OneLine(report.Next))
 	}
 	return nil

@@ -53,7 +53,7 @@ func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
 			# Bring a chain up as fast as its tiers allow, not at Flux's 30s per edge
 			kubectl tiers --wait --nudge --expect-server https://api.example.org:6443
 
-			# Watch another cluster, as data
+			# Read another cluster, as data
 			kubectl tiers --context prod -o json`),
 	}
 	f.shell = util.NewShell(cmd, streams)

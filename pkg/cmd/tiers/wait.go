@@ -73,7 +73,11 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 		fmt.Fprintf(o.shell.ErrOut, "To break the deadlock: %s\n", target.Command("standup", "crds"))
 	}
 	if waitErr == nil && err == nil {
-		fmt.Fprintf(o.shell.ErrOut, "%d tiers Ready after %s\n", count(rows, tiers.Ready), time.Since(start).Round(100*time.Millisecond))
+		ready, tiersWord := count(rows, tiers.Ready), "tiers"
+		if ready == 1 {
+			tiersWord = "tier"
+		}
+		fmt.Fprintf(o.shell.ErrOut, "%d %s Ready after %s\n", ready, tiersWord, time.Since(start).Round(100*time.Millisecond))
 	}
 	return errors.Join(waitErr, err)
 }

@@ -31,7 +31,7 @@ type Flags struct {
 // AddFlags registers the flags.
 func (f *Flags) AddFlags(cmd *cobra.Command) {
 	f.Timeout = breakTimeout
-	cmd.Flags().BoolVar(&f.Apply, "apply", f.Apply, "Do what the plan says and deletes nothing; needs --expect-server or a standup.yaml")
+	cmd.Flags().BoolVar(&f.Apply, "apply", f.Apply, "Carry out the plan, which deletes nothing; needs --expect-server or a standup.yaml")
 	cmd.Flags().DurationVar(&f.Timeout, "timeout", f.Timeout, "How long an operator may take to create the kinds of one trigger")
 }
 

@@ -6,7 +6,6 @@ package util
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubectl/pkg/util/templates"
+
+	"github.com/kubestandup/kubestandup/pkg/guard"
 )
 
 // completePrefix begins the name of the program that kubectl asks for a
@@ -49,20 +49,17 @@ func CompleteNames(list func(context.Context) ([]string, error)) cobra.Completio
 // completeConfigFlags completes what kubectl completes among its own flags.
 // kubectl's package for it would add 24 MB to each binary.
 func (s *Shell) completeConfigFlags() {
-	inKubeconfig := func(names func(*clientcmdapi.Config) []string) cobra.CompletionFunc {
+	inKubeconfig := func(pick func(guard.Names) []string) cobra.CompletionFunc {
 		return CompleteNames(func(context.Context) ([]string, error) {
-			config, err := s.ConfigFlags.ToRawKubeConfigLoader().RawConfig()
-			if err != nil {
-				return nil, err
-			}
-			return names(&config), nil
+			names, err := guard.KubeconfigNames(s.ConfigFlags)
+			return pick(names), err
 		})
 	}
 	for flag, complete := range map[string]cobra.CompletionFunc{
 		"namespace": CompleteNames(s.namespaces),
-		"context":   inKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.Contexts)) }),
-		"cluster":   inKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.Clusters)) }),
-		"user":      inKubeconfig(func(c *clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.AuthInfos)) }),
+		"context":   inKubeconfig(func(n guard.Names) []string { return n.Contexts }),
+		"cluster":   inKubeconfig(func(n guard.Names) []string { return n.Clusters }),
+		"user":      inKubeconfig(func(n guard.Names) []string { return n.Users }),
 	} {
 		// It fails only for a flag that is not there; a test asks all four.
 		_ = s.root.RegisterFlagCompletionFunc(flag, complete)

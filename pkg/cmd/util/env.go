@@ -26,7 +26,7 @@ func StandupEnv(t *Target) (*standup.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &standup.Env{Identity: t.Identity, Config: t.Config(), CRDs: c, Command: t.Command}, nil
+	return &standup.Env{Identity: t.Identity, Expected: t.Expected, Config: t.Config(), CRDs: c, Command: t.Command}, nil
 }
 
 // Command is a command of ours, ready to be pasted: it carries the target that

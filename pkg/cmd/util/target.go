@@ -30,6 +30,8 @@ func (f *TargetFlags) AddFlags(fs *pflag.FlagSet) {
 // Target is the cluster that a command talks to.
 type Target struct {
 	*guard.Server
+	// Expected is what the server was compared with.
+	Expected guard.Expectation
 	// Identity is what the server said of itself when the command started.
 	Identity guard.Identity
 	// File is the standup.yaml, nil when there is none.
@@ -57,7 +59,7 @@ func (s *Shell) Target(ctx context.Context, f TargetFlags, required bool) (*Targ
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{Server: server, File: file}
+	t := &Target{Server: server, Expected: expected, File: file}
 	if required || !expected.Empty() {
 		if err := server.Prove(ctx, expected); err != nil {
 			return nil, err
@@ -67,8 +69,8 @@ func (s *Shell) Target(ctx context.Context, f TargetFlags, required bool) (*Targ
 		return nil, err
 	}
 	if expected.Empty() {
-		fmt.Fprintf(s.ErrOut, "Server %s (context %s, UID %s), not proved: nothing says which one is meant\n",
-			t.Identity.URL, printers.OrNone(printers.OneLine(t.Identity.Context)), t.Identity.UID)
+		fmt.Fprintf(s.ErrOut, "Server %s (context %s), not checked: no standup.yaml and no --expect-server\n",
+			t.Identity.URL, printers.OrNone(printers.OneLine(t.Identity.Context)))
 	}
 	return t, nil
 }
