@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
+	"github.com/kubestandup/kubestandup/pkg/knowledge"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/standup"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
@@ -28,6 +29,7 @@ func reports() map[string]reflect.Type {
 		"TierList":      reflect.TypeFor[tiers.List](),
 		"StandupReport": reflect.TypeFor[standup.Report](),
 		"Identity":      reflect.TypeFor[standup.IdentityReport](),
+		"Knowledge":     reflect.TypeFor[knowledge.File](),
 		// In every report; not one of its own.
 		"Finding": reflect.TypeFor[finding.Finding](),
 	}
