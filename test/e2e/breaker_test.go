@@ -180,11 +180,9 @@ func (b *breaker) onTheWrongServer(t *testing.T) {
 		says    string
 		unasked bool
 	}{
-		"another URL": {
-			[]string{"--expect-server", "https://api.prod.example.org:6443"}, "server is not the expected one, so nothing was done: the URL differs", true,
-		},
 		"another URL with this UID": {
-			[]string{"--expect-server", "https://api.prod.example.org:6443", "--expect-uid", uid}, "the URL differs", true,
+			[]string{"--expect-server", "https://api.prod.example.org:6443", "--expect-uid", uid},
+			"server is not the expected one, so nothing was done: the URL differs", true,
 		},
 		"another UID": {
 			[]string{"--expect-server", b.c.URL(), "--expect-uid", "00000000-58a1-4b0e-9c57-2d1f7a8e4b11"}, "another cluster is behind it", false,

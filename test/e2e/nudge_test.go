@@ -37,7 +37,7 @@ func TestNudgedChain(t *testing.T) {
 	if _, err := c.Push(t.Context(), "chain", files, "a chain"); err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{"tiers", "--wait", "--nudge"}, expect(t, c)...)
+	args := append([]string{"tiers", "--wait", "--nudge", "--timeout", "1m"}, expect(t, c)...)
 	s.sh.want(t, 0, "tiers", "version") // the plugins are built
 
 	began, mark := time.Now(), c.Mark()

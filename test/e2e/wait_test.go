@@ -165,7 +165,12 @@ func waitContainment(t *testing.T, c *cluster.Cluster) {
 	s.untilFailed(t, "bad", "kustomization path not found")
 
 	o := s.sh.want(t, 0, s.waitArgs("good")...)
-	o.holds(t, o.stderr, "1 tiers Ready after")
+	o.holds(t, o.stderr, "1 tier Ready after")
+	for _, other := range []string{"asleep/", "cycle/", "late/"} {
+		if strings.Contains(o.stderr, other) {
+			t.Errorf("%s\nit speaks of %s, which is not waited for", o, other)
+		}
+	}
 	if parent := tierOf("nest", "parent"); c.Until(t.Context(), parent, func() bool { return true }) != nil || condition(parent).Status == metav1.ConditionTrue {
 		t.Errorf("the parent is Ready before its child bad is: %+v", condition(parent))
 	}

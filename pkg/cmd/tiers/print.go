@@ -5,6 +5,7 @@ package tiers
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,9 @@ func (o *Options) print(target *util.Target, g *tiers.Graph, rows []*tiers.Node)
 		return err
 	}
 	for _, loop := range g.Cycles {
+		if !slices.ContainsFunc(rows, func(n *tiers.Node) bool { return slices.Contains(loop, n.Ref) }) {
+			continue
+		}
 		fmt.Fprintf(o.shell.ErrOut, "Warning: dependency cycle: %s; none of its tiers can become Ready, "+
 			"and Flux stops reconciling on new revisions of their source\n", printers.OneLine(tiers.FormatCycle(loop)))
 	}

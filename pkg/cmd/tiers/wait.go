@@ -41,7 +41,8 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 	defer bar.Close()
 	follow := &follower{
 		bar: bar, live: printers.AllowsRedraw(o.shell.ErrOut),
-		state: map[flux.Ref]tiers.State{}, nudged: map[flux.Ref]bool{}, named: targets.Names,
+		state: map[flux.Ref]tiers.State{}, nudged: map[flux.Ref]bool{}, waited: map[flux.Ref]bool{},
+		shows: func(n *tiers.Node) bool { return len(o.Names) == 0 && o.shows(n) },
 	}
 	start := time.Now()
 	waitErr := wait.Run(ctx, client, snapshot.Served, wait.Options{
@@ -132,8 +133,10 @@ type follower struct {
 	state map[flux.Ref]tiers.State
 	// nudged are the tiers that were asked and have not stirred since.
 	nudged map[flux.Ref]bool
-	// named are the tiers that were asked for.
-	named []flux.Ref
+	// waited are the tiers that were waited for at some time.
+	waited map[flux.Ref]bool
+	// shows is true for the tiers that were not named, but are all meant.
+	shows func(*tiers.Node) bool
 	last  *tiers.Graph
 	left  []*tiers.Node
 }
@@ -142,11 +145,8 @@ func (f *follower) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
 	f.last, f.left = g, left
 	waiting, needed := map[flux.Ref]bool{}, map[flux.Ref]bool{}
 	for _, n := range left {
-		waiting[n.Ref] = true
+		waiting[n.Ref], f.waited[n.Ref] = true, true
 		needed[n.Root.Object] = true
-	}
-	for _, ref := range f.named {
-		needed[ref] = true
 	}
 	for _, n := range nudged {
 		f.nudged[n.Ref] = true
@@ -161,9 +161,9 @@ func (f *follower) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
 				f.bar.Println(subject + " is no longer Ready; still waiting for it")
 			}
 			f.bar.Set(subject, printers.OneLine(f.text(n, now)))
-		case known && was != tiers.Ready && n.State == tiers.Ready:
+		case known && was != tiers.Ready && n.State == tiers.Ready && f.waited[n.Ref]:
 			f.bar.Done(subject, "✔", "Ready at "+shortRevision(n.AppliedRevision()))
-		case n.State == tiers.Suspended && !known && !needed[n.Ref]:
+		case n.State == tiers.Suspended && !known && !needed[n.Ref] && f.shows(n):
 			f.bar.Done(subject, "-", status(n, now)+"; nothing that is waited for needs it")
 		}
 		f.state[n.Ref] = n.State

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
@@ -63,6 +64,13 @@ func TestGoingOnAfterAnInterruption(t *testing.T) {
 	}
 }
 
+func following(log *bytes.Buffer, shows bool) *follower {
+	return &follower{
+		bar: progress.New(log, progress.Options{}), state: map[flux.Ref]tiers.State{},
+		nudged: map[flux.Ref]bool{}, waited: map[flux.Ref]bool{}, shows: func(*tiers.Node) bool { return shows },
+	}
+}
+
 func TestWhatIsLeftIsNamed(t *testing.T) {
 	nodes := incident().Tiers()
 	if got := names(nodes[:2]); got != "apps/vms, flux-system/platform" {
@@ -76,7 +84,7 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 // TestTheLogOfAWait: a line when something changed, and no line twice.
 func TestTheLogOfAWait(t *testing.T) {
 	var log bytes.Buffer
-	f := &follower{bar: progress.New(&log, progress.Options{}), state: map[flux.Ref]tiers.State{}, nudged: map[flux.Ref]bool{}}
+	f := following(&log, true)
 	ks := flux.KustomizationKind
 	failing := tier(ks, "ns", "a", "False", "BuildFailed", "boom\nsecond line")
 	suspended := tier(ks, "ns", "c", "True", "", "")
@@ -138,19 +146,62 @@ func TestASuspendedTierThatIsNeeded(t *testing.T) {
 		Sources: []flux.Source{{Ref: suspended.Source, Artifact: &flux.Artifact{Revision: rev}}},
 	}, tiers.Options{})
 	for name, tt := range map[string]struct {
-		left  []*tiers.Node
-		named []flux.Ref
-		says  bool
+		left        []*tiers.Node
+		shows, says bool
 	}{
-		"by a tier":  {left: g.Tiers()[1:]},
-		"by name":    {named: []flux.Ref{suspended.Ref}},
-		"by nothing": {says: true},
+		"by a tier":             {left: g.Tiers()[1:], shows: true},
+		"nothing needs it":      {shows: true, says: true},
+		"others were asked for": {},
 	} {
 		var log bytes.Buffer
-		f := &follower{bar: progress.New(&log, progress.Options{}), state: map[flux.Ref]tiers.State{}, nudged: map[flux.Ref]bool{}, named: tt.named}
+		f := following(&log, tt.shows)
 		f.observe(g, tt.left, nil)
 		if got := strings.Contains(log.String(), "nothing that is waited for needs it"); got != tt.says {
 			t.Errorf("%s: %s", name, log.String())
+		}
+	}
+}
+
+// TestTiersThatAreNotWaitedFor: of them the log says nothing.
+func TestTiersThatAreNotWaitedFor(t *testing.T) {
+	ks := flux.KustomizationKind
+	source := tier(ks, "ns", "a", "True", "", "").Source
+	var log bytes.Buffer
+	f := following(&log, false)
+	for _, ready := range []metav1.ConditionStatus{"False", "True"} {
+		f.observe(tiers.Build(&flux.Snapshot{
+			Tiers:   []flux.Tier{tier(ks, "ns", "a", ready, "BuildFailed", "boom")},
+			Served:  []flux.Resource{{Kind: ks}, {Kind: "GitRepository"}},
+			Sources: []flux.Source{{Ref: source, Artifact: &flux.Artifact{Revision: rev}}},
+		}, tiers.Options{}), nil, nil)
+	}
+	if log.Len() > 0 {
+		t.Errorf("got %s", log.String())
+	}
+}
+
+// TestACycleIsReportedWithItsTiers, and not where others are shown.
+func TestACycleIsReportedWithItsTiers(t *testing.T) {
+	ks, blocked := flux.KustomizationKind, "DependencyNotReady"
+	g := tiers.Build(&flux.Snapshot{
+		Tiers: []flux.Tier{
+			needs(tier(ks, "ns", "a", "False", blocked, ""), "b"), needs(tier(ks, "ns", "b", "False", blocked, ""), "a"),
+			tier(ks, "other", "c", "False", "BuildFailed", "boom"),
+		},
+		Served: []flux.Resource{{Kind: ks}},
+	}, tiers.Options{})
+	for namespace, want := range map[string]bool{"": true, "ns": true, "other": false} {
+		s, target, wrote := shell(t)
+		o := &Options{Namespace: namespace, shell: s}
+		rows, err := o.pick(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.print(target, g, rows); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(wrote.errOut.String(), "Warning: dependency cycle: ns/a → ns/b → ns/a"); got != want {
+			t.Errorf("-n %q: %s", namespace, wrote.errOut)
 		}
 	}
 }
