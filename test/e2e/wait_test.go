@@ -102,8 +102,8 @@ func waitTimeout(t *testing.T, c *cluster.Cluster) {
 	s := newScene(t, c, "slow", folders("slow", "b"))
 	s.add(t, s.manifest("a"), s.manifest("b", needs("a")))
 	s.untilFailed(t, "a", "kustomization path not found")
-	o := s.sh.want(t, 4, s.waitArgs("--timeout", "3s")...)
-	o.holds(t, o.stderr, "error: timed out after 3s; 2 tiers are not Ready:",
+	o := s.sh.want(t, 4, s.waitArgs("--timeout", "5s")...)
+	o.holds(t, o.stderr, "error: timed out after 5s; 2 tiers are not Ready:",
 		"\n  Kustomization/slow/a (", "\n  Kustomization/slow/b (blocked; root cause Kustomization/slow/a, ")
 	o.holds(t, o.stdout, "LEVEL", "blocked by a")
 }
@@ -174,7 +174,7 @@ func waitContainment(t *testing.T, c *cluster.Cluster) {
 	if parent := tierOf("nest", "parent"); c.Until(t.Context(), parent, func() bool { return true }) != nil || condition(parent).Status == metav1.ConditionTrue {
 		t.Errorf("the parent is Ready before its child bad is: %+v", condition(parent))
 	}
-	o = s.sh.want(t, 4, s.waitArgs("parent", "--timeout", "1s")...)
+	o = s.sh.want(t, 4, s.waitArgs("parent", "--timeout", "5s")...)
 	o.holds(t, o.stderr, "Kustomization/nest/parent (blocked; root cause Kustomization/nest/bad, ")
 
 	files["bad/cm.yaml"] = configMap("nest", "bad")
@@ -213,8 +213,8 @@ func waitRevision(t *testing.T, c *cluster.Cluster) {
 		t.Fatal(err)
 	}
 	revision := s.push(t, cluster.Files{"a/cm.yaml": configMap("revision", "renamed")})
-	o := s.sh.want(t, 4, s.waitArgs("--timeout", "3s")...)
-	o.holds(t, o.stderr, "timed out after 3s; not Ready: Kustomization/revision/a (progressing: Ready at main@sha1:", "its source is at "+revision)
+	o := s.sh.want(t, 4, s.waitArgs("--timeout", "5s")...)
+	o.holds(t, o.stderr, "timed out after 5s; not Ready: Kustomization/revision/a (progressing: Ready at main@sha1:", "its source is at "+revision)
 
 	waiting := s.sh.start(t, s.waitArgs()...)
 	waiting.says(t, "revision/a: progressing")
