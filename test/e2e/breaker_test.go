@@ -92,9 +92,9 @@ func (b *breaker) crds(t *testing.T, code int, flags ...string) outcome {
 func (b *breaker) refused(t *testing.T, reason string) {
 	t.Helper()
 	mark := b.c.Mark()
-	o := b.crds(t, 6)
+	o := b.crds(t, 6, "--timeout", "5s")
 	o.holds(t, o.stderr, "error: CDI/cdi is not applied: "+reason)
-	unwedge := b.sh.want(t, 6, append([]string{"unwedge", "--apply"}, b.named...)...)
+	unwedge := b.sh.want(t, 6, append([]string{"unwedge", "--apply", "--timeout", "5s"}, b.named...)...)
 	unwedge.holds(t, unwedge.stderr, reason)
 	mutatedNothing(t, b.c, mark)
 	b.notApplied(t)
