@@ -50,7 +50,7 @@ generate: ## Write what is derived from the code: reference pages, JSON schemas
 	go run ./hack/generate
 
 .PHONY: tools
-tools: ## Build the programs that the tests run: etcd, Kubernetes, Flux, CDI
+tools: ## Build the programs that the tests run: etcd, Kubernetes, Flux, CDI, Helm
 	go run ./test/cluster/cmd/tools
 
 ##@ Test

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package programs builds the programs that the tests run against (etcd, the
-// Kubernetes control plane, Flux's controllers, CDI's operator) from Go modules
-// alone, and finds them again. Beside the programs it keeps the manifests that
+// Kubernetes control plane, Flux's controllers, CDI's operator, both Helms) from
+// Go modules alone, and finds them again. Beside the programs it keeps the manifests that
 // come out of the same modules: CRDs are never written by hand, since a CRD
 // that differs in a detail (a status subresource, say) changes what a
 // controller does.
@@ -91,7 +91,7 @@ func find(root string, recipes []recipe) (*Set, error) {
 
 // Path returns the file of a program: etcd, kube-apiserver,
 // kube-controller-manager, kubectl, source-controller, kustomize-controller,
-// helm-controller, cdi-operator or cdi-apiserver.
+// helm-controller, cdi-operator, cdi-apiserver, or Helm's own helm3 and helm4.
 func (s *Set) Path(program string) string {
 	if s.assets != "" && slices.Contains(assetPrograms(), program) {
 		return filepath.Join(s.assets, program)

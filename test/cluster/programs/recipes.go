@@ -42,6 +42,11 @@ func fluxRecipe(name string, takes time.Duration) recipe {
 	}
 }
 
+// helmRecipe is Helm's own program, in the version of a module of its own.
+func helmRecipe(name, module string, takes time.Duration) recipe {
+	return recipe{name: name, builds: map[string]string{name: module + "/cmd/helm"}, takes: takes}
+}
+
 func recipes() []recipe {
 	return []recipe{
 		{
@@ -52,6 +57,8 @@ func recipes() []recipe {
 		fluxRecipe("kustomize", 2*time.Minute),
 		fluxRecipe("source", 2*time.Minute),
 		fluxRecipe("helm", 2*time.Minute),
+		helmRecipe("helm3", "helm.sh/helm/v3", 2*time.Minute),
+		helmRecipe("helm4", "helm.sh/helm/v4", 2*time.Minute),
 		{
 			name:   "cluster",
 			builds: map[string]string{"cluster": "."},
