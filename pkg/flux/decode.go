@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -18,6 +19,9 @@ const (
 	// timeout from an interval (api/v1 Kustomization.GetTimeout, v1.9.6).
 	timeoutFloor  = 30 * time.Second
 	timeoutMargin = 30 * time.Second
+
+	// kustomizeController is the field manager of what git says.
+	kustomizeController = "kustomize-controller"
 
 	// helmTimeout is HelmRelease's default (api/v2 HelmRelease.GetTimeout).
 	helmTimeout = 5 * time.Minute
@@ -30,6 +34,7 @@ type item struct {
 	Metadata struct {
 		Namespace         string            `json:"namespace"`
 		Name              string            `json:"name"`
+		UID               types.UID         `json:"uid"`
 		ResourceVersion   string            `json:"resourceVersion"`
 		Generation        int64             `json:"generation"`
 		CreationTimestamp time.Time         `json:"creationTimestamp"`
@@ -45,6 +50,8 @@ type item struct {
 
 type annotations struct {
 	RequestedAt string `json:"reconcile.fluxcd.io/requestedAt"`
+	Unwedge     string `json:"kubestandup.dev/unwedge"`
+	Hold        string `json:"kubestandup.dev/hold"`
 }
 
 type managed struct {
@@ -99,15 +106,47 @@ type spec struct {
 	Endpoint         string            `json:"endpoint"`
 	Install          *action           `json:"install"`
 	Upgrade          *action           `json:"upgrade"`
+
+	ReleaseName        string    `json:"releaseName"`
+	TargetNamespace    string    `json:"targetNamespace"`
+	StorageNamespace   string    `json:"storageNamespace"`
+	ServiceAccountName string    `json:"serviceAccountName"`
+	Chart              *template `json:"chart"`
+	Uninstall          *struct {
+		DisableHooks bool `json:"disableHooks"`
+		KeepHistory  bool `json:"keepHistory"`
+	} `json:"uninstall"`
+}
+
+// template is spec.chart of a HelmRelease. That of a HelmChart is a string, and
+// nothing that is asked for.
+type template struct {
+	Spec struct {
+		Chart string `json:"chart"`
+	} `json:"spec"`
+}
+
+func (t *template) UnmarshalJSON(raw []byte) error {
+	if !bytes.HasPrefix(raw, []byte("{")) {
+		return nil
+	}
+	type plain template
+	return json.Unmarshal(raw, (*plain)(t))
 }
 
 // action is the part of a HelmRelease's install or upgrade that decides when
-// a failure is tried again.
+// a failure is tried again, and what is done about it.
 type action struct {
 	Strategy *struct {
 		Name          string    `json:"name"`
 		RetryInterval *duration `json:"retryInterval"`
 	} `json:"strategy"`
+	Remediation *struct {
+		Retries  int    `json:"retries"`
+		Strategy string `json:"strategy"`
+	} `json:"remediation"`
+	Replace         bool   `json:"replace"`
+	ChartNameChange string `json:"chartNameChangeStrategy"`
 }
 
 type status struct {
@@ -118,7 +157,15 @@ type status struct {
 	LastHandledReconcileAt string             `json:"lastHandledReconcileAt"`
 	HelmChart              string             `json:"helmChart"`
 	History                []attempt          `json:"history"`
-	Artifact               *struct {
+
+	StorageNamespace           string `json:"storageNamespace"`
+	LastAttemptedReleaseAction string `json:"lastAttemptedReleaseAction"`
+	InstallFailures            int64  `json:"installFailures"`
+	UpgradeFailures            int64  `json:"upgradeFailures"`
+	LastHandledResetAt         string `json:"lastHandledResetAt"`
+	LastHandledForceAt         string `json:"lastHandledForceAt"`
+
+	Artifact *struct {
 		URL            string    `json:"url"`
 		Digest         string    `json:"digest"`
 		Revision       string    `json:"revision"`
@@ -126,10 +173,11 @@ type status struct {
 	} `json:"artifact"`
 }
 
-// attempt is an entry of status.history, the newest first. A HelmRelease's
-// history has other fields, which leaves it empty.
+// attempt is an entry of status.history, the newest first. A Kustomization's
+// history and a HelmRelease's have no field in common.
 type attempt struct {
 	LastReconciledStatus string `json:"lastReconciledStatus"`
+	HelmSnapshot
 }
 
 // add turns one decoded object into a Tier or a Source of the snapshot.
@@ -155,6 +203,7 @@ func (it *item) tier(r Resource) Tier {
 	m, sp, st := &it.Metadata, &it.Spec, &it.Status
 	t := Tier{
 		Ref:                    it.ref(r),
+		UID:                    m.UID,
 		ResourceVersion:        m.ResourceVersion,
 		Generation:             m.Generation,
 		Created:                m.CreationTimestamp,
@@ -170,10 +219,17 @@ func (it *item) tier(r Resource) Tier {
 		LastAttemptedRevision:  st.LastAttemptedRevision,
 		RequestedAt:            m.Annotations.RequestedAt,
 		LastHandledReconcileAt: st.LastHandledReconcileAt,
+		Unwedge:                m.Annotations.Unwedge,
+		Hold:                   m.Annotations.Hold,
 	}
 	if sp.Suspend {
 		for _, f := range m.ManagedFields {
-			if bool(f.FieldsV1) && !f.Time.Before(t.SuspendedSince) {
+			if !bool(f.FieldsV1) || t.SuspendedBy == kustomizeController {
+				continue
+			}
+			// What git says outlasts what anybody else has said since: they can
+			// only own the same value.
+			if f.Manager == kustomizeController || !f.Time.Before(t.SuspendedSince) {
 				t.SuspendedBy, t.SuspendedSince = f.Manager, f.Time
 			}
 		}
@@ -224,6 +280,7 @@ func (it *item) helmRelease(r Resource) Tier {
 		ns, name, _ := strings.Cut(it.Status.HelmChart, "/")
 		t.Source = Ref{Kind: "HelmChart", Namespace: ns, Name: name}
 	}
+	t.Helm = it.helm()
 	t.Wait = true
 	t.Timeout = helmTimeout
 	if sp.Timeout != nil {

@@ -91,13 +91,16 @@ func TestWhatAReleaseIsBuiltFrom(t *testing.T) {
 }
 
 func TestWhoSuspended(t *testing.T) {
-	tier := read(t, "Kustomization", `{"metadata":{"name":"x","managedFields":[
+	tier := read(t, "Kustomization", `{"metadata":{"name":"x","annotations":{"kubestandup.dev/hold":"migration"},"managedFields":[
 		{"manager":"kustomize-controller","time":"2026-11-30T01:00:00Z","fieldsV1":{"f:spec":{"f:interval":{}}}},
 		{"manager":"flux","time":"2026-11-29T01:00:00Z","fieldsV1":{"f:spec":{"f:suspend":{}}}},
 		{"manager":"kubectl-edit","time":"2026-11-30T02:00:00Z","fieldsV1":{"f:spec":{"f:suspend":{}}}}]},
 		"spec":{"suspend":true}}`).Tiers[0]
 	if tier.SuspendedBy != "kubectl-edit" || tier.SuspendedSince.Hour() != 2 {
 		t.Errorf("by %s since %s; the newest manager of the field is meant", tier.SuspendedBy, tier.SuspendedSince)
+	}
+	if tier.Hold != "migration" {
+		t.Errorf("held for %q", tier.Hold)
 	}
 }
 
@@ -112,6 +115,9 @@ func TestSources(t *testing.T) {
 	s := read(t, "Bucket", `{"metadata":{"name":"b","namespace":"ns"},"spec":{"endpoint":"s3.example.org"},"status":{"artifact":{"url":"http://x/a.tgz","digest":"sha256:00","revision":"r1"}}}`).Sources[0]
 	if s.URL != "s3.example.org" || s.Artifact == nil || s.Artifact.Revision != "r1" || s.Artifact.Digest != "sha256:00" {
 		t.Errorf("got %+v", s)
+	}
+	if s := read(t, "HelmChart", `{"metadata":{"name":"c"},"spec":{"chart":"./chart"}}`).Sources[0]; s.Ref.Name != "c" {
+		t.Errorf("got %+v", s) // its spec.chart is not what a HelmRelease's is
 	}
 	if s := read(t, "GitRepository", `{"metadata":{"name":"g"}}`).Sources[0]; s.Artifact != nil {
 		t.Error("an artifact was made up")

@@ -58,6 +58,10 @@ func resources() []Resource {
 // (fluxcd/pkg/apis/meta ReconcileRequestAnnotation).
 const RequestedAtAnnotation = "reconcile.fluxcd.io/requestedAt"
 
+// UnwedgeAnnotation marks a tier that `kubectl unwedge` has suspended for a
+// repair, with the cause.
+const UnwedgeAnnotation = "kubestandup.dev/unwedge"
+
 // ResourceOf finds the kind among those that a cluster serves.
 func ResourceOf(served []Resource, kind string) (Resource, bool) {
 	for _, r := range served {

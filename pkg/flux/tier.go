@@ -7,12 +7,14 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Tier is one Flux Kustomization or HelmRelease, as far as the graph needs it.
 // Durations are resolved: what Flux would use, not what was typed.
 type Tier struct {
 	Ref             Ref
+	UID             types.UID
 	ResourceVersion string
 	Generation      int64
 	Created         time.Time
@@ -24,6 +26,13 @@ type Tier struct {
 	// SuspendedBy is the field manager that owns spec.suspend, and since when.
 	SuspendedBy    string
 	SuspendedSince time.Time
+	// Unwedge is the annotation with which `kubectl unwedge` marks a tier that
+	// it has suspended for a repair: a run that was killed is finished by the
+	// next one.
+	Unwedge string
+	// Hold is the reason of the annotation kubestandup.dev/hold: somebody wants
+	// the tier to stay suspended.
+	Hold string
 
 	DependsOn []Dependency
 	// Source is what the tier is built from. For a HelmRelease it is the
@@ -41,6 +50,8 @@ type Tier struct {
 	Wait             bool
 	HealthChecks     []Ref
 	HealthCheckExprs bool
+	// Helm is set for a HelmRelease, nil for a Kustomization.
+	Helm *Helm
 
 	// Owner is the Kustomization that applied this object, by the labels that
 	// kustomize-controller sets. The zero Ref when there is none.
