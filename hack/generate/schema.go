@@ -20,6 +20,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/standup"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
+	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
 // reports are the versioned reports, by their kind. A report of a new kind is
@@ -28,6 +29,7 @@ func reports() map[string]reflect.Type {
 	return map[string]reflect.Type{
 		"TierList":      reflect.TypeFor[tiers.List](),
 		"StandupReport": reflect.TypeFor[standup.Report](),
+		"UnwedgePlan":   reflect.TypeFor[wedge.Plan](),
 		"Identity":      reflect.TypeFor[standup.IdentityReport](),
 		"Knowledge":     reflect.TypeFor[knowledge.File](),
 		// In every report; not one of its own.

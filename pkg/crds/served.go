@@ -26,6 +26,14 @@ type Served struct {
 type Resource struct {
 	Plural     string
 	Namespaced bool
+	// Listable is false for what has no list, such as a review.
+	Listable bool
+}
+
+// ServedKind is one kind in one version.
+type ServedKind struct {
+	Kind schema.GroupVersionKind
+	Resource
 }
 
 // Discover asks the server, uncached: a cache would hide what has appeared a
@@ -46,7 +54,7 @@ func Discover(ctx context.Context, client discovery.DiscoveryInterface) (*Served
 		}
 		for _, r := range list.APIResources {
 			if !strings.Contains(r.Name, "/") { // not a subresource
-				s.kinds[gv.WithKind(r.Kind)] = Resource{r.Name, r.Namespaced}
+				s.kinds[gv.WithKind(r.Kind)] = Resource{r.Name, r.Namespaced, slices.Contains(r.Verbs, "list")}
 			}
 		}
 	}
@@ -74,3 +82,13 @@ func (s *Served) Versions(gk schema.GroupKind) []string {
 // Unknown is why it cannot be said whether a kind of that version is served;
 // nil when it can.
 func (s *Served) Unknown(gv schema.GroupVersion) error { return s.unknown[gv] }
+
+// Kinds are all kinds in all versions that are served, sorted.
+func (s *Served) Kinds() []ServedKind {
+	all := make([]ServedKind, 0, len(s.kinds))
+	for gvk, res := range s.kinds {
+		all = append(all, ServedKind{gvk, res})
+	}
+	slices.SortFunc(all, func(a, b ServedKind) int { return strings.Compare(a.Kind.String(), b.Kind.String()) })
+	return all
+}

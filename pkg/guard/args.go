@@ -28,6 +28,19 @@ func (s *Server) Args() string {
 // no expectation.
 func (s *Server) KubectlArgs() string { return strings.Join(s.targetArgs, " ") }
 
+// HelmArgs are those of a printed command of helm, which calls the context and
+// the server otherwise and ignores what kubectl's other flags say.
+func (s *Server) HelmArgs() string {
+	var args []string
+	names := map[string]string{"--context": "--kube-context", "--kubeconfig": "--kubeconfig", "--server": "--kube-apiserver", "--as": "--kube-as-user"}
+	for i := 0; i+1 < len(s.targetArgs); i += 2 {
+		if name, known := names[s.targetArgs[i]]; known {
+			args = append(args, name, s.targetArgs[i+1])
+		}
+	}
+	return strings.Join(args, " ")
+}
+
 func expectArgs(url, uid string) []string {
 	args := []string{"--expect-server", shellQuote(url)}
 	if uid != "" {

@@ -107,7 +107,10 @@ func (p *Progress) Set(subject, text string) {
 // stays. The mark, such as ✔ or ✗, stands before it; it may be empty.
 func (p *Progress) Done(subject, mark, text string) {
 	subject, text = printers.OneLine(subject), printers.OneLine(text)
-	said := subject + ": " + text
+	said := subject
+	if text != "" {
+		said += ": " + text
+	}
 	if mark != "" {
 		said = mark + " " + said
 	}

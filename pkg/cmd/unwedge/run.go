@@ -5,60 +5,270 @@ package unwedge
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
-
-	"github.com/spf13/cobra"
+	"slices"
+	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
-	"github.com/kubestandup/kubestandup/pkg/crds"
+	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/printers"
-	"github.com/kubestandup/kubestandup/pkg/standup"
+	"github.com/kubestandup/kubestandup/pkg/progress"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
-// breakTimeout is how long an operator may take to create its kinds.
-const breakTimeout = 5 * time.Minute
-
-// Flags are what can be typed.
-type Flags struct {
-	Target  util.TargetFlags
-	Apply   bool
-	Timeout time.Duration
-
-	shell *util.Shell
-}
-
-// AddFlags registers the flags.
-func (f *Flags) AddFlags(cmd *cobra.Command) {
-	f.Timeout = breakTimeout
-	cmd.Flags().BoolVar(&f.Apply, "apply", f.Apply, "Carry out the plan, which deletes nothing; needs --expect-server or a standup.yaml")
-	cmd.Flags().DurationVar(&f.Timeout, "timeout", f.Timeout, "How long an operator may take to create the kinds of one trigger")
-}
-
-func (f *Flags) run(ctx context.Context) error {
-	if f.Timeout <= 0 {
-		return util.UsageError(fmt.Errorf("--timeout %s leaves no time", f.Timeout))
-	}
-	target, err := f.shell.Target(ctx, f.Target, f.Apply)
+// run is the whole command: observe, judge, print the plan and, where that was
+// asked for, carry it out.
+func (o *Options) run(ctx context.Context) error {
+	target, err := o.shell.Target(ctx, o.Target, o.Apply)
 	if err != nil {
 		return err
 	}
-	env, err := util.StandupEnv(target)
+	deadlocks, err := util.CRDs(target)
 	if err != nil {
 		return err
 	}
-	defer env.CRDs.Close()
-	report, err := standup.CRDs(ctx, env, crds.Break{
-		DryRun:  !f.Apply,
-		Timeout: f.Timeout,
-		Say:     func(line string) { fmt.Fprintln(f.shell.Out, printers.OneLine(line)) },
+	defer deadlocks.Close()
+	cluster, err := util.Wedges(target, deadlocks)
+	if err != nil {
+		return err
+	}
+	world, err := cluster.Observe(ctx, o.Choices)
+	if err != nil {
+		return err
+	}
+	o.lookAtCache(world, target)
+	plan, err := o.plan(world, target)
+	if err != nil {
+		return err
+	}
+	if !o.Apply {
+		if err := cluster.Rehearse(ctx, plan.Verdicts); err != nil {
+			return err
+		}
+		if err := o.print(plan); err != nil {
+			return err
+		}
+		return o.dryEnd(plan, target)
+	}
+	if o.Output == "" {
+		if err := o.print(plan); err != nil {
+			return err
+		}
+	}
+	backups, err := o.backups(target)
+	if err != nil {
+		return err
+	}
+	shown := progress.For(o.shell.ErrOut)
+	tally, err := cluster.Execute(ctx, world, plan.Verdicts, wedge.Execution{
+		Destructive: o.ConfirmDestructive, Backups: backups, Timeout: o.Timeout, Say: o.say(shown),
 	})
-	switch {
-	case err != nil:
-	case report.Next == "":
-		fmt.Fprintln(f.shell.ErrOut, "Nothing is wedged.")
-	case !f.Apply:
-		fmt.Fprintf(f.shell.ErrOut, "Nothing was changed; to do it: %s\n", target.Command("unwedge", "--apply"))
+	shown.Close()
+	if o.Output != "" {
+		err = errors.Join(err, o.print(plan))
 	}
-	return err
+	o.restoring(plan, backups, target)
+	if err != nil {
+		return err
+	}
+	return o.end(plan, tally, target)
+}
+
+// lookAtCache adds kubectl's own discovery cache of this server, which is on
+// this machine and wedges what is typed here.
+func (o *Options) lookAtCache(world *wedge.World, target *util.Target) {
+	dir := ""
+	if flag := o.shell.ConfigFlags.CacheDir; flag != nil {
+		dir = *flag
+	}
+	cache, err := wedge.ObserveCache(wedge.CacheRoot(dir), target.Config().Host)
+	if err != nil {
+		world.Gaps = append(world.Gaps, wedge.Gap{What: "kubectl's discovery cache", Why: err.Error()})
+		return
+	}
+	world.Cache = cache
+}
+
+// plan judges, and leaves out what was not asked about.
+func (o *Options) plan(world *wedge.World, target *util.Target) (*wedge.Plan, error) {
+	plan := &wedge.Plan{
+		TypeMeta: printers.TypeMeta("UnwedgePlan"),
+		Server:   tiers.Server{URL: target.Identity.URL, UID: target.Identity.UID},
+		Verdicts: wedge.Judge(world),
+		Gaps:     world.Gaps,
+	}
+	if err := o.known(world, plan.Verdicts); err != nil {
+		return nil, err
+	}
+	plan.Verdicts = slices.DeleteFunc(plan.Verdicts, func(v wedge.Verdict) bool { return !o.wants(&v) })
+	wedge.Address(plan.Verdicts, func(command string) string {
+		if strings.HasPrefix(command, "helm ") {
+			return strings.TrimSpace(command + " " + target.HelmArgs())
+		}
+		return strings.TrimSpace(command + " " + target.KubectlArgs())
+	})
+	return plan, nil
+}
+
+// known refuses a name that nothing on the cluster has: a mistyped one must
+// not read as "nothing is wedged".
+func (o *Options) known(world *wedge.World, verdicts []wedge.Verdict) error {
+	for _, name := range o.Names {
+		found := slices.ContainsFunc(verdicts, func(v wedge.Verdict) bool { return wedge.Matches(name, v.Object) })
+		if !found && !world.Knows(name) {
+			return fmt.Errorf("%s: nothing that unwedge looks at is called so; write TYPE/NAME or TYPE/NAMESPACE/NAME", name)
+		}
+	}
+	return nil
+}
+
+func (o *Options) wants(v *wedge.Verdict) bool {
+	if len(o.Only) > 0 && !slices.Contains(o.Only, string(v.Cause)) {
+		return false
+	}
+	if o.Namespace != "" && v.Object.Namespace != o.Namespace {
+		return false
+	}
+	return len(o.Names) == 0 || slices.ContainsFunc(o.Names, func(name string) bool { return wedge.Matches(name, v.Object) })
+}
+
+// dryEnd says how the plan is carried out, and ends a dry run.
+func (o *Options) dryEnd(plan *wedge.Plan, target *util.Target) error {
+	n := count(plan)
+	o.allClear(plan)
+	switch {
+	case n.gentle > 0:
+		o.note("Nothing was changed. To do what deletes nothing: " + target.Command("unwedge", o.again("--apply")))
+	case n.open > 0:
+		o.note("Nothing was changed.")
+	}
+	if n.destructive > 0 {
+		o.note("To do all of it, what deletes too: " + target.Command("unwedge", o.again("--confirm-destructive")))
+	}
+	if err := gapError(plan); err != nil {
+		return err
+	}
+	switch {
+	case o.Choices.Uninstalling != "" && n.chosen > 0:
+		return util.Exit(util.ExitRefused, fmt.Errorf("--uninstalling=%s is done only together with --confirm-destructive: nothing was changed", o.Choices.Uninstalling))
+	case o.ExitCode && n.open > 0:
+		return util.Silent(util.ExitNotReady)
+	}
+	return nil
+}
+
+// end turns how the actions ended into an error and its exit code.
+func (o *Options) end(plan *wedge.Plan, tally wedge.Tally, target *util.Target) error {
+	o.allClear(plan)
+	var errs []error
+	for i := range plan.Verdicts {
+		v := &plan.Verdicts[i]
+		errs = append(errs, o.failures(v, target)...)
+	}
+	code := util.ExitDone
+	switch {
+	case tally.Failed > 0 || tally.Skipped > 0:
+		code = util.ExitError
+	case tally.Late > 0:
+		code = util.ExitDeadline
+	case tally.Refused > 0:
+		code = util.ExitRefused
+	}
+	if err := gapError(plan); err != nil {
+		errs = append(errs, err)
+		if code == util.ExitDone {
+			code = util.ExitError
+		}
+	}
+	if code == util.ExitDone {
+		return nil
+	}
+	return util.Exit(code, errors.Join(errs...))
+}
+
+// failures are the sentences about what of a verdict was not done.
+func (o *Options) failures(v *wedge.Verdict, target *util.Target) []error {
+	switch {
+	case v.Refused != "":
+		return []error{fmt.Errorf("%s: %s", v.Object, v.Refused)}
+	case v.Choice != nil:
+		return []error{fmt.Errorf("%s: a person has to choose: %s", v.Object, strings.Join(o.choices(v, target), "\n  or "))}
+	case v.Destructive() && !o.ConfirmDestructive:
+		return []error{fmt.Errorf("%s: left as it is, since its repair deletes something: %s", v.Object, target.Command("unwedge", o.again("--confirm-destructive")))}
+	}
+	var errs []error
+	for _, a := range v.Actions {
+		if a.Result != wedge.Done && a.Result != "" && a.Message != "not reached" {
+			said := a.Message
+			if !strings.Contains(said, a.Object.String()) {
+				said = a.Object.String() + ": " + said
+			}
+			errs = append(errs, errors.New(said))
+		}
+	}
+	return errs
+}
+
+// choices are the commands that make a choice.
+func (o *Options) choices(v *wedge.Verdict, target *util.Target) []string {
+	var out []string
+	for _, option := range v.Choice.Options {
+		if option.Refused == "" {
+			out = append(out, target.Command("unwedge", fmt.Sprintf("%s %s=%s --confirm-destructive", argOf(v.Object), v.Choice.Flag, option.Value)))
+		}
+	}
+	return out
+}
+
+// argOf names an object so that unwedge finds that one.
+func argOf(ref flux.Ref) string { return strings.ToLower(ref.Kind) + "/" + ref.Key() }
+
+func gapError(plan *wedge.Plan) error {
+	var errs []error
+	for _, g := range plan.Gaps {
+		errs = append(errs, fmt.Errorf("%s: not looked at: %s", g.What, g.Why))
+	}
+	return errors.Join(errs...)
+}
+
+// counts are how many verdicts ask for something.
+type counts struct{ open, gentle, destructive, chosen int }
+
+func count(plan *wedge.Plan) counts {
+	var n counts
+	for i := range plan.Verdicts {
+		v := &plan.Verdicts[i]
+		if v.Open() {
+			n.open++
+		}
+		if len(v.Actions) == 0 || v.Refused != "" {
+			continue
+		}
+		if v.Destructive() {
+			n.destructive++
+		} else {
+			n.gentle++
+		}
+		if v.Cause == wedge.ReleaseUninstalling {
+			n.chosen++
+		}
+	}
+	return n
+}
+
+// allClear says so when nothing is wedged.
+func (o *Options) allClear(plan *wedge.Plan) {
+	switch {
+	case len(plan.Gaps) > 0 || count(plan).open > 0:
+	case len(plan.Verdicts) == 0:
+		o.note("Nothing is wedged.")
+	default:
+		o.note("Nothing is wedged. What stands above ends by itself, or waits for something else.")
+	}
+}
+
+func (o *Options) note(text string) {
+	fmt.Fprintln(o.shell.ErrOut, printers.OneLine(text))
 }

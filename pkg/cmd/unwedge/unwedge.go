@@ -5,6 +5,8 @@
 package unwedge
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
@@ -16,27 +18,44 @@ import (
 func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &Flags{}
 	cmd := &cobra.Command{
-		Use:   "unwedge",
+		Use:   "unwedge [TYPE/NAME ...]",
 		Short: "Find every state that no controller will leave by itself",
 		Long: templates.LongDesc(`
 			Find every state that no controller will leave by itself, say why, and show the
-			smallest repair. It is a dry run unless --apply is given.
+			smallest repair. Nothing is changed unless --apply is given; what deletes something
+			needs --confirm-destructive, is listed first, and is backed up.
 
-			The states that it knows: a tier that waits for kinds which only a resource of the
-			tier itself would create.
+			Each verdict says what is wrong and since when, the values that were read, whether a
+			controller ends it, and the plan. Where a person has to choose, it says what each way
+			deletes and what it keeps. Between plan and act each object is looked at again: one
+			that has changed is left alone.
 
-			Exit status: 0 done; 1 error; 2 usage; 4 past a deadline; 5 wrong or unproved server;
-			6 refused, with the reason; 130 interrupted.`),
+			The causes: ` + strings.Join(causes(), ", ") + `.
+
+			Exit status: 0 done; 1 error, or something had changed since the plan; 2 usage; 3 with
+			--exit-code when the plan is not empty; 4 past a deadline; 5 wrong or unproved server;
+			6 refused: a choice was not made, a deletion not confirmed, or it is not safe; 130
+			interrupted.`),
 		Example: templates.Examples(`
 			# Say what is wedged, and what would free it
 			kubectl unwedge
 
-			# Free it
-			kubectl unwedge --apply --expect-server https://api.example.org:6443`),
+			# Do what deletes nothing
+			kubectl unwedge --apply --expect-server https://api.example.org:6443
+
+			# Keep a release whose uninstallation was never finished
+			kubectl unwedge hr/apps/db --uninstalling=keep --confirm-destructive --expect-server https://api.example.org:6443`),
 	}
 	f.shell = util.NewShell(cmd, streams)
 	f.Target.AddFlags(cmd.PersistentFlags())
 	f.AddFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) }
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o, err := f.ToOptions(args)
+		if err != nil {
+			return err
+		}
+		return o.run(cmd.Context())
+	}
 	return cmd
 }

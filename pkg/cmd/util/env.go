@@ -9,6 +9,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
 	"github.com/kubestandup/kubestandup/pkg/standup"
+	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
 // CRDs makes the finder and breaker of deadlocks for a target. Close it.
@@ -33,4 +34,13 @@ func StandupEnv(t *Target) (*standup.Env, error) {
 // this command had, and what is expected of it.
 func (t *Target) Command(plugin, rest string) string {
 	return strings.TrimSpace("kubectl " + plugin + " " + rest + " " + t.Args())
+}
+
+// Wedges makes the finder and repairer of wedges for a target.
+func Wedges(t *Target, deadlocks *crds.Cluster) (*wedge.Cluster, error) {
+	base, err := knowledge.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	return wedge.New(t.Config(), deadlocks, base)
 }

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package unwedge
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubestandup/kubestandup/pkg/cmd/util"
+	"github.com/kubestandup/kubestandup/pkg/printers"
+	"github.com/kubestandup/kubestandup/pkg/progress"
+	"github.com/kubestandup/kubestandup/pkg/wedge"
+)
+
+// labels is how wide the words before a paragraph are.
+const labels = 9
+
+func (o *Options) print(plan *wedge.Plan) error {
+	if o.Output != "" {
+		return printers.PrintObject(o.shell.Out, o.Output, plan)
+	}
+	w := bufio.NewWriter(o.shell.Out)
+	p := &page{w: w, width: printers.TerminalWidth(o.shell.Out), now: o.now}
+	for i := range plan.Verdicts {
+		if i > 0 {
+			p.line("")
+		}
+		p.verdict(&plan.Verdicts[i])
+	}
+	return w.Flush()
+}
+
+// page prints verdicts for people.
+type page struct {
+	w     io.Writer
+	width int
+	now   time.Time
+}
+
+func (p *page) line(text string) { fmt.Fprintln(p.w, printers.OneLine(text)) }
+
+func (p *page) say(label, text string) {
+	if text != "" {
+		_, _ = io.WriteString(p.w, printers.Paragraph(2, label, labels, text, p.width)) // Flush has the error
+	}
+}
+
+func (p *page) verdict(v *wedge.Verdict) {
+	title := fmt.Sprintf("%s  %s  %s", v.Object, v.Cause, v.State)
+	if v.Since != nil {
+		title += " for " + printers.Age(*v.Since, p.now)
+	}
+	p.line(title)
+	_, _ = io.WriteString(p.w, printers.Paragraph(2, "", 0, sentence(v.Summary), p.width))
+	for i, e := range v.Evidence {
+		label := ""
+		if i == 0 {
+			label = "seen"
+		}
+		about := ""
+		if e.Object != v.Object {
+			about = e.Object.String() + " "
+		}
+		_, _ = io.WriteString(p.w, printers.Paragraph(2, label, labels, about+e.Field+": "+e.Value, p.width))
+	}
+	p.say("ends", ends(v))
+	p.say("repair", sentence(v.Repair))
+	for _, c := range v.Commands {
+		p.say("", c)
+	}
+	if v.Choice != nil {
+		for _, option := range v.Choice.Options {
+			p.option(v.Choice.Flag, &option)
+		}
+	}
+	p.say("refused", v.Refused)
+	if v.Refused != "" {
+		return
+	}
+	for i := range v.Actions {
+		a := &v.Actions[i]
+		label := ""
+		if i == 0 {
+			label = "plan"
+		}
+		_, _ = io.WriteString(p.w, printers.Paragraph(2, label, labels, action(i, a), p.width))
+	}
+}
+
+func (p *page) option(flag string, o *wedge.Option) {
+	p.say("choose", flag+"="+o.Value)
+	if o.Refused != "" {
+		p.say("", "refused: "+o.Refused)
+	}
+	if len(o.Deletes) > 0 {
+		p.say("", "deletes "+strings.Join(o.Deletes, ", "))
+	} else {
+		p.say("", "deletes nothing")
+	}
+	if len(o.Keeps) > 0 {
+		p.say("", "keeps "+strings.Join(o.Keeps, "; "))
+	}
+}
+
+// ends says whether a controller ends the state.
+func ends(v *wedge.Verdict) string {
+	said := "not by itself"
+	switch v.ResolvesItself {
+	case wedge.Itself:
+		said = "by itself"
+		if v.ResolvesWhen != "" {
+			said += ", " + v.ResolvesWhen
+		}
+	case wedge.When:
+		said = v.ResolvesWhen
+	}
+	if v.Why != "" {
+		said += ": " + v.Why
+	}
+	return said
+}
+
+func action(i int, a *wedge.Action) string {
+	mark := ""
+	if a.Destructive {
+		mark = ", DESTRUCTIVE"
+	}
+	said := fmt.Sprintf("%s. %s %s: %s%s", strconv.Itoa(i+1), a.Verb, a.Object, a.Description, mark)
+	if a.Message != "" {
+		said += " (" + a.Message + ")"
+	}
+	return said
+}
+
+// sentence ends what is one.
+func sentence(text string) string {
+	if text == "" || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// say shows actions as they run: on stdout for people, and on stderr where
+// stdout is for a program.
+func (o *Options) say(shown *progress.Progress) func(*wedge.Verdict, *wedge.Action) {
+	return func(_ *wedge.Verdict, a *wedge.Action) {
+		subject := fmt.Sprintf("%s %s", a.Verb, a.Object)
+		if a.Result == "" {
+			shown.Set(subject, a.Description)
+			return
+		}
+		text := a.Message
+		if a.Backup != "" {
+			text = strings.TrimSpace(text + " (backup " + a.Backup + ")")
+		}
+		shown.Done(subject, string(a.Result), text)
+	}
+}
+
+// restoring says how the backups are put back.
+func (o *Options) restoring(plan *wedge.Plan, dir string, target *util.Target) {
+	if !slices.ContainsFunc(plan.Verdicts, func(v wedge.Verdict) bool {
+		return slices.ContainsFunc(v.Actions, func(a wedge.Action) bool { return a.Backup != "" })
+	}) {
+		return
+	}
+	o.note("To put back what was backed up: kubectl apply --server-side --force-conflicts -f " + quote(dir) + " " + target.KubectlArgs())
+}
+
+func quote(path string) string {
+	if strings.ContainsAny(path, " '\"$\\`()&;|<>*?") {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
+}
+
+// again repeats the flags that this plan was made with.
+func (o *Options) again(more string) string {
+	args := slices.Clone(o.Names)
+	for _, only := range o.Only {
+		args = append(args, "--only", only)
+	}
+	if o.Namespace != "" {
+		args = append(args, "-n", o.Namespace)
+	}
+	for _, allow := range o.Choices.Allow {
+		args = append(args, "--allow", allow)
+	}
+	if o.Choices.Uninstalling != "" {
+		args = append(args, "--uninstalling="+o.Choices.Uninstalling)
+	}
+	if o.Choices.Hooks {
+		args = append(args, "--run-hooks")
+	}
+	if o.Choices.OlderThan > 0 {
+		args = append(args, "--older-than", o.Choices.OlderThan.String())
+	}
+	return strings.Join(append(args, more), " ")
+}

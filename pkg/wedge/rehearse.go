@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wedge
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kubestandup/kubestandup/pkg/crds"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+)
+
+// Rehearse lets the API server check, as a dry run, what a plan would apply,
+// and notes where that is refused. The error is the context's.
+func (c *Cluster) Rehearse(ctx context.Context, verdicts []Verdict) error {
+	for i := range verdicts {
+		v := &verdicts[i]
+		for j := range v.Actions {
+			a := &v.Actions[j]
+			s, breaks := a.step.(breakStep)
+			if !breaks {
+				continue
+			}
+			err := c.crds.Break(ctx, s.diagnosis, crds.Break{DryRun: true, Say: a.said})
+			var refused *crds.RefusedError
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case errors.As(err, &refused):
+				v.Refused = refused.Error()
+			case err != nil:
+				a.Message = err.Error()
+			}
+		}
+	}
+	return nil
+}
+
+// said collects what a step says while it runs.
+func (a *Action) said(line string) {
+	if a.Message != "" {
+		a.Message += "; "
+	}
+	a.Message += line
+}
+
+// Knows is true when a name is that of a tier, or of a release record.
+func (w *World) Knows(name string) bool {
+	if w.Graph != nil {
+		for _, n := range w.Graph.Tiers() {
+			if Matches(name, n.Ref) {
+				return true
+			}
+		}
+	}
+	for _, r := range w.Releases {
+		for _, rev := range r.Revisions {
+			if Matches(name, secretRef(rev)) {
+				return true
+			}
+		}
+	}
+	return w.observedAs(name)
+}
+
+// observedAs is true when the name is that of an object of the API's state.
+func (w *World) observedAs(name string) bool {
+	var all []flux.Ref
+	for _, d := range w.Definitions {
+		all = append(all, d.Ref)
+	}
+	for _, a := range w.APIServices {
+		all = append(all, a.Ref)
+	}
+	for _, c := range w.Webhooks {
+		all = append(all, c.Ref)
+	}
+	for _, n := range w.Terminating {
+		all = append(all, n.Ref)
+	}
+	for _, h := range w.Held {
+		all = append(all, h.Ref)
+	}
+	for _, t := range w.Triggers {
+		all = append(all, t.Ref)
+	}
+	return slices.ContainsFunc(all, func(r flux.Ref) bool { return Matches(name, r) })
+}

@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wedge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/release"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+)
+
+// Release is a Helm release: its records, and the HelmRelease that wants it.
+type Release struct {
+	release.Key
+	// Revisions are its records, ascending; none where there is only the
+	// HelmRelease.
+	Revisions []release.Revision
+	// Node is the HelmRelease, nil for a release of plain Helm, or one whose
+	// HelmRelease is gone.
+	Node *tiers.Node
+	// Hold is why its records are elsewhere (spec.kubeConfig), empty when not.
+	Remote bool
+	// Record is that of the highest revision, decoded; nil where nothing made
+	// it worth a look.
+	Record *release.Record
+	// Status is the record's, or the label's where the record was not decoded.
+	Status release.Status
+	// Broken is why the highest record cannot be decoded.
+	Broken *release.UnreadableError
+	// Good is the newest older record that is deployed or was, by its label.
+	Good *release.Revision
+	// Owned are the objects of the manifest, in the order in which Helm
+	// uninstalls them; read only where something may be done with them.
+	Owned []Owned
+	// Namesake is another set of records by the same name, in the namespace
+	// that the release is deployed to.
+	Namesake *release.Key
+}
+
+// Owned is one object of a release's manifest.
+type Owned struct {
+	release.Document
+	Ref flux.Ref
+	// Served is false when no kind of that name is served in that version, so
+	// that no such object exists; Unknown when discovery cannot tell.
+	Served, Unknown bool
+	// Live is the object on the cluster, nil when there is none.
+	Live *Observed
+	// Owner is who has the object now, where that is not this release.
+	Owner string
+	// Lost are further objects that go with it: the resources of a CRD, what
+	// others have put into a Namespace.
+	Lost []flux.Ref
+}
+
+// Latest is the highest revision, nil when there is none.
+func (r *Release) Latest() *release.Revision {
+	if len(r.Revisions) == 0 {
+		return nil
+	}
+	return &r.Revisions[len(r.Revisions)-1]
+}
+
+// Object is what a verdict about the release is about: the HelmRelease, or
+// else the newest record.
+func (r *Release) Object() flux.Ref {
+	if r.Node != nil {
+		return r.Node.Ref
+	}
+	return secretRef(*r.Latest())
+}
+
+func secretRef(r release.Revision) flux.Ref {
+	return flux.Ref{APIVersion: "v1", Kind: "Secret", Namespace: r.Namespace, Name: r.Secret()}
+}
+
+// deleting is true while the HelmRelease is being deleted. Suspending it then
+// would orphan all that the release owns.
+func (r *Release) deleting() bool { return r.Node != nil && !r.Node.Deleted.IsZero() }
+
+// ours is true where a former run has suspended the HelmRelease and was ended
+// before it could resume it.
+func (r *Release) ours() bool { return r.Node != nil && r.Node.Suspended && r.Node.Unwedge != "" }
+
+// started is when the operation began that left the highest record as it is.
+func (r *Release) started() time.Time {
+	at := r.Latest().Modified
+	if r.Record != nil {
+		for _, t := range []time.Time{r.Record.LastDeployed, r.Record.DeletedAt} {
+			if t.After(at) {
+				at = t
+			}
+		}
+	}
+	if at.IsZero() {
+		at = r.Latest().Created
+	}
+	return at
+}
+
+// grace is added to a timeout before an operation counts as abandoned: the
+// clocks of two machines differ.
+const grace = time.Minute
+
+// operation judges whether somebody is at work on the release now.
+type operation struct {
+	live bool
+	// why is how that is known, a clause.
+	why string
+}
+
+// operation needs the highest record. helm-controller works on a release for
+// at most spec.timeout, and loses what it was doing when its process ends.
+// Plain Helm records no timeout, so a person has to say how old is too old.
+func (w *World) operation(r *Release) operation {
+	age := w.Now.Sub(r.started())
+	if r.Node == nil {
+		switch {
+		case w.Choices.OlderThan == 0:
+			return operation{true, fmt.Sprintf("it began %s ago, and nothing on the cluster tells whether that helm still runs: say with --older-than how old is abandoned", span(age))}
+		case age < w.Choices.OlderThan:
+			return operation{true, fmt.Sprintf("it began %s ago, which is younger than --older-than %s", span(age), w.Choices.OlderThan)}
+		}
+		return operation{false, fmt.Sprintf("it began %s ago, longer than --older-than %s", span(age), w.Choices.OlderThan)}
+	}
+	c := w.Controllers[helmController]
+	switch {
+	case c != nil && c.Started.After(r.started()):
+		return operation{false, fmt.Sprintf("%s has started anew since, %s ago", helmController, span(w.Now.Sub(c.Started)))}
+	case age > r.Node.Timeout+grace:
+		return operation{false, fmt.Sprintf("it began %s ago, longer than its timeout of %s", span(age), r.Node.Timeout)}
+	}
+	return operation{true, fmt.Sprintf("%s of %s have passed", span(age), span(r.Node.Timeout))}
+}
+
+const helmController = "helm-controller"
+
+// unlocks is false for a helm-controller that does not unlock pending releases
+// by itself: before v0.37.
+func unlocks(c *Controller) bool {
+	if c == nil || c.Version == "" {
+		return true
+	}
+	v, err := version.ParseGeneric(strings.TrimPrefix(c.Version, "v"))
+	return err != nil || v.AtLeast(version.MajorMinor(0, 37))
+}
+
+// span is a duration as a person says it.
+func span(d time.Duration) string {
+	if d >= 48*time.Hour {
+		return fmt.Sprintf("%dd", int(d.Hours()/24))
+	}
+	unit := time.Second
+	if d >= time.Hour {
+		unit = time.Minute
+	}
+	said := d.Round(unit).String()
+	if strings.HasSuffix(said, "m0s") {
+		said = strings.TrimSuffix(said, "0s")
+	}
+	return said
+}
+
+// verdict is the beginning of one about the release.
+func (w *World) verdict(r *Release, cause Cause) Verdict {
+	v := Verdict{Cause: cause, Object: r.Object(), State: string(r.Status), ResolvesItself: Never}
+	latest := r.Latest()
+	if latest == nil {
+		return v
+	}
+	record := secretRef(*latest)
+	switch {
+	case r.Broken != nil:
+		v.evidence(record, "data.release", r.Broken.Error())
+	case r.Record != nil:
+		v.evidence(record, "info.status", string(r.Status))
+		if latest.Label != r.Status {
+			v.evidence(record, "metadata.labels.status", string(latest.Label)+", which is not what counts")
+		}
+		v.evidence(record, "info.description", firstLine(r.Record.Description))
+	}
+	if r.Node != nil {
+		for _, kind := range []string{"Ready", "Stalled", "Released"} {
+			for _, c := range r.Node.Conditions {
+				if c.Type == kind && (kind != "Released" || c.Status != "True") {
+					v.evidence(r.Node.Ref, kind, fmt.Sprintf("%s %s: %s", c.Status, c.Reason, firstLine(c.Message)))
+				}
+			}
+		}
+	}
+	if r.Namesake != nil {
+		v.evidence(record, "metadata.namespace", fmt.Sprintf("%s counts; the records of the same name in namespace %s do not", r.Namespace, r.Namesake.Namespace))
+	}
+	v.since(r.started())
+	return v
+}
+
+// records are evidence of every revision of a release that has a status.
+func revisionsIn(r *Release, statuses ...release.Status) []release.Revision {
+	return slices.DeleteFunc(slices.Clone(r.Revisions), func(rev release.Revision) bool { return !slices.Contains(statuses, rev.Label) })
+}
+
+// releases calls judge for each release that a verdict may be about.
+func (w *World) releases(of func(*Release) *Verdict) []Verdict {
+	var out []Verdict
+	for _, r := range w.Releases {
+		if v := of(r); v != nil {
+			out = append(out, *v)
+		}
+	}
+	return out
+}

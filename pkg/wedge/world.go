@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wedge
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubestandup/kubestandup/pkg/crds"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+)
+
+// World is what was observed of a cluster, and what a person has chosen: all
+// that a verdict may depend on. It is values and no client.
+type World struct {
+	Now     time.Time
+	Choices Choices
+
+	// Flux and Graph are nil where Flux is not installed.
+	Flux   *flux.Snapshot
+	Graph  *tiers.Graph
+	Served *crds.Served
+	// Controllers are Flux's own, by name: kustomize-controller and so on. One
+	// whose Deployment was not seen is absent.
+	Controllers map[string]*Controller
+	Releases    []*Release
+	Diagnoses   []*crds.Diagnosis
+	API
+	FluxState
+	// Cache is what kubectl has cached of this server; nil where nothing is.
+	Cache *Cache
+	Gaps  []Gap
+}
+
+// Choices are what a person has decided on the command line.
+type Choices struct {
+	// Uninstalling is "finish", "keep", or empty.
+	Uninstalling string
+	// Hooks is true when the hooks of a release shall be run.
+	Hooks bool
+	// OlderThan is how old an operation of plain Helm must be to count as
+	// abandoned; 0 where nobody has said so.
+	OlderThan time.Duration
+	// Allow names objects that may be lost, as TYPE/NAME or TYPE/NAMESPACE/NAME.
+	Allow []string
+}
+
+// Controller is one of Flux's controllers, as its Deployment and Pods tell.
+type Controller struct {
+	Deployment       flux.Ref
+	Wanted, Ready    int32
+	Version          string // of its image's tag: "v1.6.3"
+	Args             []string
+	MemoryLimit      string
+	Started          time.Time // of its youngest Pod; the zero time when none runs
+	Restarts         int32
+	LastTermination  string // the reason of the last one: OOMKilled
+	LastTerminatedAt time.Time
+}
+
+// Running is true when the controller can act.
+func (c *Controller) Running() bool { return c != nil && c.Ready > 0 }
+
+// Observed is what is kept of the metadata of an object.
+type Observed struct {
+	Ref             flux.Ref
+	UID             types.UID
+	ResourceVersion string
+	Generation      int64
+	Created         time.Time
+	Deleted         time.Time // the zero time when deletion was not asked for
+	Finalizers      []string
+}
