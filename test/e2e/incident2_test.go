@@ -243,9 +243,9 @@ func incidentSeen(t *testing.T, c *cluster.Cluster, sh *shell, named []string) {
 func dryUnwedge(t *testing.T, c *cluster.Cluster, sh *shell) {
 	mark := c.Mark()
 	o := sh.want(t, 0, "unwedge")
-	o.holds(t, o.stdout, "deadlock: CDI/cdi would create StorageProfile", "CDI/cdi would be applied (server dry run)",
+	o.holds(t, o.stdout, "CDI/cdi would create StorageProfile", "CDI/cdi would be applied (server dry run)",
 		"Kustomization/flux-system/platform-config would be nudged")
-	o.holds(t, o.stderr, "Nothing was changed; to do it: kubectl unwedge --apply --context test --expect-server "+c.URL())
+	o.holds(t, o.stderr, "Nothing was changed. To do what deletes nothing: kubectl unwedge --apply --context test --expect-server "+c.URL())
 	rehearsed := sent(t, c, mark, "kubectl-unwedge").Where(cluster.Event.DryRun)
 	if len(rehearsed) != 1 || rehearsed[0].Resource != "cdis" {
 		t.Errorf("rehearsed:\n%s", rehearsed)
