@@ -42,7 +42,7 @@ func order() [][]string {
 		{"pkg/cmd/util"},
 		{"pkg/cmd/standup", "pkg/cmd/tiers", "pkg/cmd/unwedge"},
 		{"cmd", "hack"},
-		{"test"},
+		{"test", "bench"},
 	}
 }
 

@@ -176,7 +176,10 @@ func (w *World) recreate(v *Verdict, t *TriggerState) {
 			Verb: Delete, Object: t.Ref, Destructive: true, step: deleteStep{}, pin: pin{uid: t.UID, generation: t.Generation},
 			Description: text + ". " + again,
 		},
-		t.gone(),
+		{
+			Verb: Await, Object: t.Ref, step: goneStep{append([]flux.Ref{t.Ref}, collected...)},
+			Description: "wait until it and what it owns are gone: the operator makes nothing anew before that",
+		},
 	}
 	if w.Flux == nil {
 		return

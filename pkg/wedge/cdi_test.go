@@ -125,6 +125,9 @@ func TestCRD07Recreate(t *testing.T) {
 		defines(crd("cdi.kubevirt.io", "CDI", "cdis"), ownedByCDI("DataVolume", "datavolumes")),
 	)))
 	does(t, v, Never, "delete CDI/cdi!", "wait CDI/cdi", "nudge Kustomization/flux-system/virt")
+	if got := v.Actions[1].step.(goneStep).objects; len(got) != 2 || got[1].Name != "datavolumes.cdi.kubevirt.io" {
+		t.Errorf("it waits for %v", got)
+	}
 	mentions(t, v, "with it goes what it owns, a CRD with every object of its kind: CustomResourceDefinition/datavolumes.cdi.kubevirt.io", "Kustomization/flux-system/virt applies it again")
 }
 

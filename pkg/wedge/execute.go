@@ -109,6 +109,10 @@ func (l *late) Error() string { return l.why }
 // exitCoder is an error that ends the run: the guard's.
 type exitCoder interface{ ExitCode() int }
 
+// NotReached is the message of an action that an earlier one kept from being
+// done.
+const NotReached = "not reached"
+
 // repair does the actions of one verdict in order, up to the first that does
 // not succeed. A tier that it has suspended is resumed in any case.
 func (x *execution) repair(ctx context.Context, v *Verdict) error {
@@ -116,18 +120,12 @@ func (x *execution) repair(ctx context.Context, v *Verdict) error {
 	suspended := false
 	for i := range v.Actions {
 		a := &v.Actions[i]
-		use := ctx
-		if stopped != nil {
-			if a.Verb != Resume || !suspended {
-				a.Result, a.Message = Skipped, "not reached"
-				continue
-			}
-			var cancel context.CancelFunc
-			use, cancel = context.WithTimeout(context.WithoutCancel(ctx), resumeTimeout)
-			defer cancel()
+		if stopped != nil && (a.Verb != Resume || !suspended) {
+			a.Result, a.Message = Skipped, NotReached
+			continue
 		}
 		x.Say(v, a)
-		err := x.act(use, a)
+		err := x.act(ctx, a, stopped != nil)
 		x.note(a, err)
 		x.Say(v, a)
 		if err == nil {
@@ -176,8 +174,14 @@ func (x *execution) note(a *Action, err error) {
 	}
 }
 
-// act looks at what must still hold, and does one action.
-func (x *execution) act(ctx context.Context, a *Action) error {
+// act looks at what must still hold, and does one action. One that the run
+// owes is done although the run was interrupted.
+func (x *execution) act(ctx context.Context, a *Action, owed bool) error {
+	if owed {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), resumeTimeout)
+		defer cancel()
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -62,29 +62,5 @@ func (w *World) Knows(name string) bool {
 			}
 		}
 	}
-	return w.observedAs(name)
-}
-
-// observedAs is true when the name is that of an object of the API's state.
-func (w *World) observedAs(name string) bool {
-	var all []flux.Ref
-	for _, d := range w.Definitions {
-		all = append(all, d.Ref)
-	}
-	for _, a := range w.APIServices {
-		all = append(all, a.Ref)
-	}
-	for _, c := range w.Webhooks {
-		all = append(all, c.Ref)
-	}
-	for _, n := range w.Terminating {
-		all = append(all, n.Ref)
-	}
-	for _, h := range w.Held {
-		all = append(all, h.Ref)
-	}
-	for _, t := range w.Triggers {
-		all = append(all, t.Ref)
-	}
-	return slices.ContainsFunc(all, func(r flux.Ref) bool { return Matches(name, r) })
+	return slices.ContainsFunc(w.refs(), func(r flux.Ref) bool { return Matches(name, r) })
 }

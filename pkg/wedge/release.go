@@ -5,7 +5,6 @@ package wedge
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -200,11 +199,6 @@ func (w *World) verdict(r *Release, cause Cause) Verdict {
 	}
 	v.since(r.started())
 	return v
-}
-
-// records are evidence of every revision of a release that has a status.
-func revisionsIn(r *Release, statuses ...release.Status) []release.Revision {
-	return slices.DeleteFunc(slices.Clone(r.Revisions), func(rev release.Revision) bool { return !slices.Contains(statuses, rev.Label) })
 }
 
 // releases calls judge for each release that a verdict may be about.

@@ -200,7 +200,7 @@ func (o *Options) failures(v *wedge.Verdict, target *util.Target) []error {
 	}
 	var errs []error
 	for _, a := range v.Actions {
-		if a.Result != wedge.Done && a.Result != "" && a.Message != "not reached" {
+		if a.Result != wedge.Done && a.Result != "" && a.Message != wedge.NotReached {
 			said := a.Message
 			if !strings.Contains(said, a.Object.String()) {
 				said = a.Object.String() + ": " + said
