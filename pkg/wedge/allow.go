@@ -20,9 +20,13 @@ func (w *World) allows(ref flux.Ref) bool {
 }
 
 // Matches is true when TYPE/NAME or TYPE/NAMESPACE/NAME names the object. TYPE
-// is its kind in any case, singular or plural, or kind.group.
+// is its kind in any case, singular or plural, or kind.group; a record may also
+// be named by its release, as release/NAME.
 func Matches(arg string, ref flux.Ref) bool {
 	kind, rest, found := strings.Cut(arg, "/")
+	if name, ok := releaseOf(ref); ok && strings.EqualFold(kind, releaseType) {
+		return rest == name || rest == ref.Namespace+"/"+name
+	}
 	if !found || rest != ref.Name && rest != ref.Key() {
 		return false
 	}
@@ -33,6 +37,18 @@ func Matches(arg string, ref flux.Ref) bool {
 	}
 	own := strings.ToLower(ref.Kind)
 	return kind == own || kind == plural(own) || kind == short(own)
+}
+
+// releaseType is what stands for a release whose records are Secrets.
+const releaseType = "release"
+
+// releaseOf is the name of the release that a record belongs to.
+func releaseOf(ref flux.Ref) (name string, ok bool) {
+	name, ok = strings.CutPrefix(ref.Name, "sh.helm.release.v1.")
+	if i := strings.LastIndex(name, ".v"); ok && ref.Kind == "Secret" && i > 0 {
+		return name[:i], true
+	}
+	return "", false
 }
 
 func plural(kind string) string {
@@ -62,5 +78,10 @@ func short(kind string) string {
 	return kind
 }
 
-// allowArg is how an object is named for --allow.
-func allowArg(ref flux.Ref) string { return short(strings.ToLower(ref.Kind)) + "/" + ref.Key() }
+// Arg is how an object is named on the command line.
+func Arg(ref flux.Ref) string {
+	if name, ok := releaseOf(ref); ok {
+		return releaseType + "/" + ref.Namespace + "/" + name
+	}
+	return short(strings.ToLower(ref.Kind)) + "/" + ref.Key()
+}

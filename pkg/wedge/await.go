@@ -97,17 +97,17 @@ func (outcomeStep) run(ctx context.Context, x *execution, a *Action) error {
 		if ready == nil {
 			return false, nil
 		}
-		why = firstLine(ready.Message)
+		why = withoutValues(firstLine(ready.Message))
 		handled, _, _ := unstructured.NestedString(u.Object, "status", "lastHandledReconcileAt")
 		if handled != token || ready.ObservedGeneration < u.GetGeneration() {
 			return false, nil
 		}
 		switch ready.Status {
 		case metav1.ConditionTrue:
-			a.Message = firstLine(ready.Message)
+			a.Message = why
 			return true, nil
 		case metav1.ConditionFalse:
-			return false, errors.New(firstLine(ready.Message))
+			return false, errors.New(why)
 		}
 		return false, nil
 	})

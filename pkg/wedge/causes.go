@@ -65,6 +65,7 @@ func causes() []cause {
 		{CDIError, cdiErrors},
 		{FinalizerHeld, finalizers},
 		{DefinitionHeld, terminatingDefinitions},
+		{NamesRefused, refusedNames},
 		{NamespaceHeld, namespaces},
 		{ReleaseElsewhere, releaseElsewhere},
 		{ReleaseUnreadable, releaseUnreadable},

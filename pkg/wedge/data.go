@@ -26,7 +26,7 @@ func (w *World) refusal(act string) string {
 	var open []string
 	for _, d := range w.Data.Objects {
 		if !w.allows(d.Ref) {
-			open = append(open, "--allow "+allowArg(d.Ref))
+			open = append(open, "--allow "+Arg(d.Ref))
 		}
 	}
 	if len(open) == 0 {

@@ -169,7 +169,7 @@ func (x *execution) note(a *Action, err error) {
 		a.Result, a.Message = Failed, slow.why
 		x.tally.Late++
 	default:
-		a.Result, a.Message = Failed, err.Error()
+		a.Result, a.Message = Failed, withoutValues(err.Error())
 		x.tally.Failed++
 	}
 }

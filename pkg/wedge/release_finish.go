@@ -29,7 +29,7 @@ func (w *World) finishing(r *Release) Option {
 		default:
 			o.Deletes = append(o.Deletes, obj.Ref.String())
 			if losing := obj.losing(); losing != "" && !w.allows(obj.Ref) {
-				lost = append(lost, fmt.Sprintf("%s %s: --allow %s", obj.Ref, losing, allowArg(obj.Ref)))
+				lost = append(lost, fmt.Sprintf("%s %s: --allow %s", obj.Ref, losing, Arg(obj.Ref)))
 			}
 		}
 	}
@@ -37,10 +37,10 @@ func (w *World) finishing(r *Release) Option {
 		o.Deletes = append(o.Deletes, secretRef(rev).String())
 	}
 	if hooks := r.hooks("pre-delete", "post-delete"); len(hooks) > 0 && !w.Choices.Hooks {
-		o.Keeps = append(o.Keeps, "no hook is run: "+hookNames(hooks)+" (--run-hooks runs them)")
+		o.Notes = append(o.Notes, "its hooks are left out: "+hookNames(hooks)+" (--run-hooks runs them)")
 	}
 	if r.Node != nil && !r.deleting() {
-		o.Keeps = append(o.Keeps, fmt.Sprintf("%s, which then installs the release anew", r.Node.Ref))
+		o.Notes = append(o.Notes, fmt.Sprintf("%s then installs the release anew", r.Node.Ref))
 	}
 	if len(lost) > 0 {
 		o.Refused = "it would lose data: " + strings.Join(lost, "; ")

@@ -36,7 +36,7 @@ func releasePending(w *World) []Verdict {
 func (w *World) maybeRunning(r *Release, v *Verdict, op operation) {
 	if r.Node == nil {
 		v.Summary = fmt.Sprintf("release %s is %s, and may be at work", r.Name, r.Status)
-		v.Why = "helm leaves this state when it ends; one that was killed does not: " + op.why
+		v.Why = "a helm that was killed never does"
 		v.ResolvesItself, v.ResolvesWhen = When, "as soon as helm ends, if it still runs"
 		v.Refused = "whether that helm still runs cannot be known: " + op.why
 		return
@@ -141,8 +141,8 @@ func (w *World) pendingPlain(r *Release, v *Verdict) {
 		return
 	}
 	if len(r.unserved()) == 0 {
-		v.Repair = fmt.Sprintf("roll it back to revision %d, the newest that was good. If its hooks fail, run this again with --allow secret/%s, which deletes the pending records alone",
-			r.Good.Version, r.Latest().Secret())
+		v.Repair = fmt.Sprintf("roll it back to revision %d, the newest that was good. If its hooks fail, run this again with --allow %s, which deletes the pending records alone",
+			r.Good.Version, Arg(secretRef(*r.Latest())))
 		v.Commands = []string{fmt.Sprintf("helm rollback %s %d -n %s", r.Name, r.Good.Version, r.Namespace)}
 		if !w.allows(secretRef(*r.Latest())) {
 			return

@@ -42,7 +42,7 @@ func releaseExhausted(w *World) []Verdict {
 		v := w.verdict(r, ReleaseExhausted)
 		v.State = c.Reason
 		v.since(c.LastTransitionTime.Time)
-		v.Summary = fmt.Sprintf("release %s has used up its retries: %s", r.Name, firstLine(c.Message))
+		v.Summary = fmt.Sprintf("release %s has used up its retries: %s", r.Name, withoutValues(firstLine(c.Message)))
 		v.Why = "helm-controller does not look at it again before its spec, chart or values change, or somebody resets it"
 		v.Repair = "mend what made it fail first; with retries or strategy RetryOnFailure it would have come up by itself"
 		switch why := w.cannotReset(r); {
@@ -189,7 +189,7 @@ func releaseHeld(w *World) []Verdict {
 			v.Why = "helm-controller skips the uninstallation where its ServiceAccount is gone, but not where the account is there without its rights"
 			v.ResolvesItself, v.ResolvesWhen = When, "as soon as the rights are back"
 			v.Repair = fmt.Sprintf("give ServiceAccount %s its RoleBinding back and let it finish. Last: --allow %s removes the finalizer; what the release owns is then left behind",
-				valueOr(nonEmpty(r.Node.Helm.ServiceAccount), "of helm-controller"), allowArg(r.Node.Ref))
+				valueOr(nonEmpty(r.Node.Helm.ServiceAccount), "of helm-controller"), Arg(r.Node.Ref))
 			if w.allows(r.Node.Ref) {
 				v.Actions = []Action{{
 					Verb: RemoveFinalizer, Object: r.Node.Ref, Destructive: true, pin: r.nodePin(),
@@ -207,7 +207,7 @@ func releaseHeld(w *World) []Verdict {
 func (r *Release) forbidden() string {
 	for _, c := range r.Node.Conditions {
 		if c.Status == metav1.ConditionFalse && (strings.Contains(c.Message, "is forbidden") || strings.Contains(c.Message, "could not impersonate")) {
-			return firstLine(c.Message)
+			return withoutValues(firstLine(c.Message))
 		}
 	}
 	return ""

@@ -4,6 +4,7 @@
 package wedge
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -296,6 +297,26 @@ func TestReleases(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSecretValues: an error that quotes the value of a Secret is cut before it.
+func TestSecretValues(t *testing.T) {
+	const marker = "marker-of-a-secret-value"
+	for text, want := range map[string]string{
+		`Secret "db" is invalid: data: Invalid value: "` + marker + `": bad`: `Secret "db" is invalid: data: Invalid value: (left out)`,
+		`Deployment "db" is invalid: spec.replicas: Invalid value: -1`:        `Deployment "db" is invalid: spec.replicas: Invalid value: -1`,
+		"all is well": "all is well",
+	} {
+		if got := withoutValues(text); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+	w := world(stored(t, release.Failed).managed(
+		says("Stalled", metav1.ConditionTrue, "RetriesExceeded", `Secret "db" is invalid: Invalid value: `+marker),
+		says("Ready", metav1.ConditionFalse, "InstallFailed", `Secret "db" is invalid: Invalid value: `+marker)))
+	if said := fmt.Sprintf("%+v", only(t, w)); strings.Contains(said, marker) {
+		t.Errorf("%s holds the value", said)
 	}
 }
 

@@ -81,14 +81,14 @@ func (w *World) chosen(r *Release, v *Verdict, o Option, plan func(*Release) ([]
 func (w *World) keeping(r *Release) Option {
 	o := Option{Value: keepChoice, Keeps: []string{"every object of the release that is still there", "its history"}}
 	if r.Node == nil {
-		o.Keeps = append(o.Keeps, "then upgrade it with helm")
+		o.Notes = append(o.Notes, "then upgrade it with helm")
 		return o
 	}
-	o.Keeps = append(o.Keeps, "helm-controller then upgrades it in place to "+rollout(r))
+	o.Notes = append(o.Notes, "helm-controller then upgrades it in place to "+rollout(r))
 	up := r.Node.Helm.Upgrade
 	if up.Remediation == "uninstall" && up.Strategy != "RetryOnFailure" && !w.allows(r.Node.Ref) {
 		o.Refused = fmt.Sprintf("%s has upgrade.remediation.strategy: uninstall, so an upgrade that fails would delete all of it; change that first, or --allow %s",
-			r.Node.Ref, allowArg(r.Node.Ref))
+			r.Node.Ref, Arg(r.Node.Ref))
 	}
 	return o
 }

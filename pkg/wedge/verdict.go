@@ -4,6 +4,7 @@
 package wedge
 
 import (
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,6 +88,10 @@ type Option struct {
 	Value   string   `json:"value"`
 	Deletes []string `json:"deletes,omitempty"`
 	Keeps   []string `json:"keeps,omitempty"`
+	// Notes are what else comes of it.
+	Notes []string `json:"notes,omitempty"`
+	// Command makes this choice, and carries it out.
+	Command string `json:"command,omitempty"`
 	// Refused is why this way is not open, absent when it is.
 	Refused string `json:"refused,omitempty"`
 }
@@ -108,8 +113,18 @@ func Address(verdicts []Verdict, complete func(command string) string) {
 
 func (v *Verdict) evidence(object flux.Ref, field, value string) {
 	if value != "" {
-		v.Evidence = append(v.Evidence, Evidence{object, field, value})
+		v.Evidence = append(v.Evidence, Evidence{object, field, withoutValues(value)})
 	}
+}
+
+// withoutValues cuts an API server's error about a Secret before the value
+// that it quotes. Such errors stand in conditions and in records.
+func withoutValues(text string) string {
+	const quoting = "Invalid value: "
+	if i := strings.Index(text, quoting); i >= 0 && strings.Contains(text[:i], "Secret") {
+		return text[:i] + quoting + "(left out)"
+	}
+	return text
 }
 
 func (v *Verdict) since(t time.Time) {

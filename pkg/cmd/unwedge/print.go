@@ -52,11 +52,11 @@ func (p *page) say(label, text string) {
 }
 
 func (p *page) verdict(v *wedge.Verdict) {
-	title := fmt.Sprintf("%s  %s  %s", v.Object, v.Cause, v.State)
+	title := fmt.Sprintf("%s: %s", v.Object, v.State)
 	if v.Since != nil {
 		title += " for " + printers.Age(*v.Since, p.now)
 	}
-	p.line(title)
+	p.line(fmt.Sprintf("%s (%s)", title, v.Cause))
 	_, _ = io.WriteString(p.w, printers.Paragraph(2, "", 0, sentence(v.Summary), p.width))
 	for i, e := range v.Evidence {
 		label := ""
@@ -76,7 +76,7 @@ func (p *page) verdict(v *wedge.Verdict) {
 	}
 	if v.Choice != nil {
 		for _, option := range v.Choice.Options {
-			p.option(v.Choice.Flag, &option)
+			p.option(&option)
 		}
 	}
 	p.say("refused", v.Refused)
@@ -93,19 +93,24 @@ func (p *page) verdict(v *wedge.Verdict) {
 	}
 }
 
-func (p *page) option(flag string, o *wedge.Option) {
-	p.say("choose", flag+"="+o.Value)
+func (p *page) option(o *wedge.Option) {
+	p.say("choose", o.Value+" deletes "+list(o.Deletes, "nothing"))
+	p.say("", "and keeps "+list(o.Keeps, "nothing"))
+	for _, note := range o.Notes {
+		p.say("", note)
+	}
 	if o.Refused != "" {
 		p.say("", "refused: "+o.Refused)
+		return
 	}
-	if len(o.Deletes) > 0 {
-		p.say("", "deletes "+strings.Join(o.Deletes, ", "))
-	} else {
-		p.say("", "deletes nothing")
+	p.say("", o.Command)
+}
+
+func list(items []string, none string) string {
+	if len(items) == 0 {
+		return none
 	}
-	if len(o.Keeps) > 0 {
-		p.say("", "keeps "+strings.Join(o.Keeps, "; "))
-	}
+	return strings.Join(items, ", ")
 }
 
 // ends says whether a controller ends the state.
@@ -131,7 +136,7 @@ func action(i int, a *wedge.Action) string {
 	if a.Destructive {
 		mark = ", DESTRUCTIVE"
 	}
-	said := fmt.Sprintf("%s. %s %s: %s%s", strconv.Itoa(i+1), a.Verb, a.Object, a.Description, mark)
+	said := fmt.Sprintf("%s. %s: %s%s", strconv.Itoa(i+1), a.Object, a.Description, mark)
 	if a.Message != "" {
 		said += " (" + a.Message + ")"
 	}

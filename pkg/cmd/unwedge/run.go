@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
-	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/progress"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
@@ -103,6 +102,9 @@ func (o *Options) plan(world *wedge.World, target *util.Target) (*wedge.Plan, er
 		return nil, err
 	}
 	plan.Verdicts = slices.DeleteFunc(plan.Verdicts, func(v wedge.Verdict) bool { return !o.wants(&v) })
+	for i := range plan.Verdicts {
+		o.commands(&plan.Verdicts[i], target)
+	}
 	wedge.Address(plan.Verdicts, func(command string) string {
 		if strings.HasPrefix(command, "helm ") {
 			return strings.TrimSpace(command + " " + target.HelmArgs())
@@ -194,7 +196,7 @@ func (o *Options) failures(v *wedge.Verdict, target *util.Target) []error {
 	case v.Refused != "":
 		return []error{fmt.Errorf("%s: %s", v.Object, v.Refused)}
 	case v.Choice != nil:
-		return []error{fmt.Errorf("%s: a person has to choose: %s", v.Object, strings.Join(o.choices(v, target), "\n  or "))}
+		return []error{fmt.Errorf("%s: a person has to choose: %s", v.Object, strings.Join(choices(v), "\n  or "))}
 	case v.Destructive() && !o.ConfirmDestructive:
 		return []error{fmt.Errorf("%s: left as it is, since its repair deletes something: %s", v.Object, target.Command("unwedge", o.again("--confirm-destructive")))}
 	}
@@ -211,19 +213,31 @@ func (o *Options) failures(v *wedge.Verdict, target *util.Target) []error {
 	return errs
 }
 
-// choices are the commands that make a choice.
-func (o *Options) choices(v *wedge.Verdict, target *util.Target) []string {
+// commands gives each way to decide the command that does it.
+func (o *Options) commands(v *wedge.Verdict, target *util.Target) {
+	if v.Choice == nil {
+		return
+	}
+	alone := *o
+	alone.Names, alone.Only, alone.Namespace = []string{wedge.Arg(v.Object)}, nil, ""
+	for i := range v.Choice.Options {
+		option := &v.Choice.Options[i]
+		if option.Refused == "" {
+			option.Command = target.Command("unwedge", alone.again(v.Choice.Flag+"="+option.Value+" --confirm-destructive"))
+		}
+	}
+}
+
+// choices are the commands of the ways that are open.
+func choices(v *wedge.Verdict) []string {
 	var out []string
 	for _, option := range v.Choice.Options {
-		if option.Refused == "" {
-			out = append(out, target.Command("unwedge", fmt.Sprintf("%s %s=%s --confirm-destructive", argOf(v.Object), v.Choice.Flag, option.Value)))
+		if option.Command != "" {
+			out = append(out, option.Command)
 		}
 	}
 	return out
 }
-
-// argOf names an object so that unwedge finds that one.
-func argOf(ref flux.Ref) string { return strings.ToLower(ref.Kind) + "/" + ref.Key() }
 
 func gapError(plan *wedge.Plan) error {
 	var errs []error

@@ -16,6 +16,11 @@ import (
 
 // NewCmd makes `kubectl unwedge`.
 func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
+	cmd, _ := newCmd(streams)
+	return cmd
+}
+
+func newCmd(streams genericiooptions.IOStreams) (*cobra.Command, *Flags) {
 	f := &Flags{}
 	cmd := &cobra.Command{
 		Use:   "unwedge [TYPE/NAME ...]",
@@ -57,5 +62,5 @@ func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
 		}
 		return o.run(cmd.Context())
 	}
-	return cmd
+	return cmd, f
 }
