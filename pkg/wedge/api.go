@@ -32,7 +32,7 @@ type API struct {
 	// Triggers are the resources whose reconciliation creates CRDs, where the
 	// operator is known.
 	Triggers []*TriggerState
-	// Workloads are the cluster's Deployments. They are only read when
+	// Workloads are what may run a controller. They are only read when
 	// something is wrong that one of them might mend.
 	Workloads []*Workload
 	// Pods are those that are not Ready, in the namespaces that matter.
@@ -56,7 +56,7 @@ const (
 	PartValidating  Part = "ValidatingWebhookConfigurations"
 	PartMutating    Part = "MutatingWebhookConfigurations"
 	PartNamespaces  Part = "Namespaces"
-	PartWorkloads   Part = "Deployments"
+	PartWorkloads   Part = "workloads"
 )
 
 // Owner is who put an object there, as far as its metadata tells.
@@ -189,7 +189,7 @@ type TriggerState struct {
 	UninstallStrategy string
 }
 
-// Workload is a Deployment.
+// Workload is a Deployment, a StatefulSet or a DaemonSet.
 type Workload struct {
 	Observed
 

@@ -64,7 +64,7 @@ func (w *World) created(d *crds.Diagnosis, n *tiers.Node) Verdict {
 	t := d.Applied()[0]
 	v := Verdict{
 		Cause: Asleep, Object: n.Ref, State: "waits-for-operator", ResolvesItself: When,
-		ResolvesWhen: fmt.Sprintf("%s has created %s; Flux then looks again after at most %s", t.Relation.System, t.Kinds(), n.RetryInterval),
+		ResolvesWhen: fmt.Sprintf("as soon as %s has created %s; Flux then looks again after at most %s", t.Relation.System, t.Kinds(), n.RetryInterval),
 		Summary:      fmt.Sprintf("%s: %s; Flux will look again at %s", n.Ref, d.Why, stamp(n.RetryAt)),
 		Why:          fmt.Sprintf("kustomize-controller retries every %s; a new kind is nothing that it watches", n.RetryInterval),
 	}

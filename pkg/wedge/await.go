@@ -107,11 +107,20 @@ func (outcomeStep) run(ctx context.Context, x *execution, a *Action) error {
 			a.Message = why
 			return true, nil
 		case metav1.ConditionFalse:
+			if notYet(ready.Reason) {
+				return false, nil
+			}
 			return false, errors.New(why)
 		}
 		return false, nil
 	})
 }
+
+// notYet is true for a reason with which helm-controller answers a request that
+// it will come back to: what it waits for wakes it (v1.6.4
+// internal/controller/helmrelease_controller.go). A HelmRelease that was
+// suspended from its first day has no HelmChart yet when it is resumed.
+func notYet(reason string) bool { return reason == "SourceNotReady" || reason == "DependencyNotReady" }
 
 // conditionOf reads one condition of an object, nil when it has none.
 func conditionOf(u *unstructured.Unstructured, kind string) *metav1.Condition {

@@ -66,6 +66,7 @@ func causes() []cause {
 		{FinalizerHeld, finalizers},
 		{DefinitionHeld, terminatingDefinitions},
 		{NamesRefused, refusedNames},
+		{NamesRefused, refusedNames},
 		{NamespaceHeld, namespaces},
 		{ReleaseElsewhere, releaseElsewhere},
 		{ReleaseUnreadable, releaseUnreadable},

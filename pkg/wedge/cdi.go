@@ -89,7 +89,7 @@ func (w *World) cdiError(t *TriggerState, op *Workload) Verdict {
 	}
 	w.evidenceCDI(&v, t, op)
 	if op.Available == 0 {
-		v.ResolvesItself, v.ResolvesWhen = When, "nothing can be said before the operator runs"
+		v.ResolvesItself, v.ResolvesWhen = When, "as soon as the operator runs; nothing can be said before"
 		v.Why = w.workloadKeeper(op).why
 		v.Repair = "mend what keeps the operator from running"
 		return v

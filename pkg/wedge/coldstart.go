@@ -85,7 +85,7 @@ func refusal(d *crds.Diagnosis, kept []crds.Trigger) string {
 func (w *World) perhapsDeadlock(d *crds.Diagnosis, n *tiers.Node) Verdict {
 	v := Verdict{
 		Cause: ColdStart, Object: n.Ref, State: "perhaps-deadlock", ResolvesItself: When,
-		ResolvesWhen: fmt.Sprintf("something other than %s brings what %s lacks", d.Bringers[0], n.Ref),
+		ResolvesWhen: fmt.Sprintf("as soon as something other than %s brings what %s lacks", d.Bringers[0], n.Ref),
 		Summary:      fmt.Sprintf("%s is not applied: %s", n.Ref, d.Why),
 		Why:          "Flux applies nothing of a stage in which one kind is unknown, and what may bring the kind is in that stage",
 		Repair: fmt.Sprintf("if %s brings it: in git, move what uses %s to a tier of its own that depends on %s, with wait: true there",

@@ -149,7 +149,7 @@ func notRunning(c *Controller, ch charge) Verdict {
 	} else {
 		v.State = "not-ready"
 		v.Summary = fmt.Sprintf("%s has no Pod that is Ready, so nobody reconciles its %s", c.Deployment, count(ch.objects, "object"))
-		v.ResolvesItself, v.ResolvesWhen = When, "a Pod of it becomes Ready"
+		v.ResolvesItself, v.ResolvesWhen = When, "as soon as a Pod of it becomes Ready"
 		v.Why = "nothing that concerns its objects moves before that"
 		v.Repair = fmt.Sprintf("look at the Pods and the events of %s", c.Deployment)
 		v.evidence(c.Deployment, "status.readyReplicas", fmt.Sprintf("0 of %d", c.Wanted))

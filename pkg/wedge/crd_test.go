@@ -35,9 +35,17 @@ func TestBIG06(t *testing.T) {
 		says     []string
 	}{
 		"its controller is gone": {
-			[]func(*World){going, holding(widget("x", "widget-operator"))}, Never,
+			[]func(*World){going, holding(widget("x", "widget-operator")), allowing("widget/apps/x")}, Never,
 			[]string{"remove-finalizer Widget/apps/x!", "wait Widget/apps/x"},
-			[]string{"first choice: run the controller", "no Deployment of that name was seen", "InstanceDeletionInProgress"},
+			[]string{"first choice: run the controller", "no workload of that name was seen", "InstanceDeletionInProgress"},
+		},
+		"its controller is gone, as far as its name tells": {
+			[]func(*World){going, holding(widget("x", "widget-operator"))}, Never, nil,
+			[]string{"is only guessed", "--allow widget/apps/x, or --allow crd/widgets.example.com for all of its kind"},
+		},
+		"its controller is a StatefulSet": {
+			[]func(*World){going, holding(widget("x", "widget-operator")), has(statefulSet(deployment("ops", "widget-operator", 1, 1, nil)))}, When, nil,
+			[]string{"StatefulSet/ops/widget-operator runs"},
 		},
 		"its controller runs": {
 			[]func(*World){going, holding(widget("x", "widget-operator")), has(deployment("ops", "widget-operator", 1, 1, nil))}, When, nil,
@@ -51,13 +59,14 @@ func TestBIG06(t *testing.T) {
 			[]string{"scaled to zero"},
 		},
 		"nobody knows its controller": {
-			[]func(*World){going, holding(widget("x", "kubectl-create"))}, Never,
+			[]func(*World){going, holding(widget("x", "kubectl-create")), allowing("crd/widgets.example.com")}, Never,
 			[]string{"remove-finalizer Widget/apps/x!", "wait Widget/apps/x"}, []string{"is not known"},
 		},
 		"no object is left": {[]func(*World){going}, When, nil, []string{"come back with the next CRD"}},
 		"two, and one is looked after": {
 			[]func(*World){
 				going, holding(widget("x", "widget-operator"), widget("y", "other")), has(deployment("ops", "widget-operator", 1, 1, nil)),
+				allowing("widget/y"),
 			}, Never, []string{"remove-finalizer Widget/apps/y!", "wait Widget/apps/y"}, []string{"the finalizers of 2 objects"},
 		},
 	} {
@@ -72,6 +81,11 @@ func TestBIG06(t *testing.T) {
 			}
 		})
 	}
+}
+
+func statefulSet(w *Workload) *Workload {
+	w.Ref.Kind = "StatefulSet"
+	return w
 }
 
 func TestBIG06HelmReleases(t *testing.T) {
@@ -105,7 +119,7 @@ func TestBIG06ManyObjects(t *testing.T) {
 	for i := range 3 * mostEvidence {
 		all = append(all, widget(strings.Repeat("x", i+1), "gone"))
 	}
-	v := one(t, terminatingDefinitions(apiWorld(defines(goingCRD("example.com", "Widget", "widgets")), holding(all...))))
+	v := one(t, terminatingDefinitions(apiWorld(defines(goingCRD("example.com", "Widget", "widgets")), holding(all...), allowing("crd/widgets.example.com"))))
 	if len(v.Actions) != 2*len(all) || len(v.Evidence) > mostEvidence+5 {
 		t.Errorf("%d actions and %d lines of evidence for %d objects", len(v.Actions), len(v.Evidence), len(all))
 	}

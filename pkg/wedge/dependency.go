@@ -64,7 +64,7 @@ func (w *World) missingDependency(n *tiers.Node) Verdict {
 	v.Repair = strings.Join(repairs, "; ")
 	if other := w.unapplied(n); other != nil && !mistaken {
 		v.ResolvesItself = When
-		v.ResolvesWhen = fmt.Sprintf("something brings %s; %s, for one, is not applied yet", strings.Join(absent, " and "), other.Ref)
+		v.ResolvesWhen = fmt.Sprintf("as soon as something brings %s; %s, for one, is not applied yet", strings.Join(absent, " and "), other.Ref)
 	}
 	return v
 }

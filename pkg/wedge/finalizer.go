@@ -150,10 +150,25 @@ func (w *World) letGo(v *Verdict, h *Held) {
 	v.Actions = append(v.Actions, h.removal(w.describe(h, collected, left)), h.gone())
 }
 
+// known is true for an object whose controller is known, and not only guessed
+// from the field managers: one of Flux, or of a system of the knowledge file.
+func (h *Held) known() bool {
+	return strings.HasSuffix(h.Ref.Group(), ".toolkit.fluxcd.io") || h.Relation != nil && h.Relation.Operator != nil
+}
+
+// definition is the CRD of the object's kind.
+func (h *Held) definition() flux.Ref {
+	return flux.Ref{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: h.Plural + "." + h.Ref.Group()}
+}
+
 // unsafe is why the finalizers of an object must not be taken off.
 func (w *World) unsafe(h *Held) string {
 	if why := w.Unread[PartWorkloads]; why != "" {
-		return fmt.Sprintf("whether the controller that has to take the finalizers of %s off runs cannot be said: the Deployments could not be read: %s", h.Ref, why)
+		return fmt.Sprintf("whether the controller that has to take the finalizers of %s off runs cannot be said: the workloads could not be read: %s", h.Ref, why)
+	}
+	if crd := h.definition(); !h.known() && !w.allows(h.Ref) && !w.allows(crd) {
+		return fmt.Sprintf("which controller takes the finalizers of %s off is only guessed, by the name of who wrote them: %s. Where that one is gone for good: --allow %s, or --allow %s for all of its kind",
+			h.Ref, w.keeperOf(h).why, Arg(h.Ref), Arg(crd))
 	}
 	if !virtual(h.Ref.Group()) {
 		return ""

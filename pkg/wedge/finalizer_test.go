@@ -127,8 +127,13 @@ func TestHeldInNamespace(t *testing.T) {
 		return holding(o)
 	}
 	v := one(t, finalizers(apiWorld(namespace, h())))
+	does(t, v, Never)
+	if !strings.Contains(v.Refused, "only guessed") {
+		t.Errorf("refused: %q", v.Refused)
+	}
+	v = one(t, finalizers(apiWorld(namespace, h(), allowing("widget/apps/x"))))
 	does(t, v, Never, "remove-finalizer Widget/apps/x!", "wait Widget/apps/x")
-	mentions(t, v, "widget-operator wrote the finalizer, and no Deployment of that name was seen")
+	mentions(t, v, "widget-operator wrote the finalizer, and no workload of that name was seen")
 	want := []op{
 		{"test", "/metadata/uid", "uid-x"},
 		{"test", "/metadata/finalizers/2", "example.com/last"}, {"remove", "/metadata/finalizers/2", nil},
@@ -150,9 +155,9 @@ func TestHeldInNamespace(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) { none(t, finalizers(apiWorld(c...))) })
 	}
-	t.Run("the Deployments could not be read", func(t *testing.T) {
+	t.Run("the workloads could not be read", func(t *testing.T) {
 		v := one(t, finalizers(apiWorld(namespace, h(), func(w *World) { w.Unread[PartWorkloads] = "forbidden" })))
-		mentions(t, v, "the Deployments could not be read: forbidden")
+		mentions(t, v, "the workloads could not be read: forbidden")
 		if v.Refused == "" || len(v.Actions) > 0 {
 			t.Errorf("finalizers would go although nobody knows whether their controller runs: %+v", v.Actions)
 		}

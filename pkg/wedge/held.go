@@ -59,7 +59,7 @@ func (w *World) keeperOf(h *Held) keeper {
 	case strings.HasSuffix(group, ".toolkit.fluxcd.io"):
 		return w.fluxKeeper(h)
 	case w.Unread[PartWorkloads] != "":
-		return keeper{why: "the Deployments could not be read: " + w.Unread[PartWorkloads]}
+		return keeper{why: "the workloads could not be read: " + w.Unread[PartWorkloads]}
 	case h.Relation != nil && h.Relation.Operator != nil:
 		return w.operatorKeeper(h.Relation)
 	}
@@ -118,7 +118,7 @@ func (w *World) workloadKeeper(d *Workload) keeper {
 	return k
 }
 
-// writerKeeper looks for a Deployment that is named as who wrote the
+// writerKeeper looks for a workload that is named as who wrote the
 // finalizers: by default a client calls itself as its program is called.
 func (w *World) writerKeeper(h *Held) keeper {
 	var writers []string
@@ -130,10 +130,10 @@ func (w *World) writerKeeper(h *Held) keeper {
 	if len(writers) == 0 {
 		return keeper{why: "who takes " + strings.Join(foreign(h.Finalizers), ", ") + " off is not known"}
 	}
-	best := keeper{state: keeperGone, why: fmt.Sprintf("%s wrote the finalizer, and no Deployment of that name was seen", strings.Join(writers, ", "))}
+	best := keeper{state: keeperGone, why: fmt.Sprintf("%s wrote the finalizer, and no workload of that name was seen", strings.Join(writers, ", "))}
 	for _, d := range w.Workloads {
 		if slices.ContainsFunc(writers, func(m string) bool { return slices.Contains(d.Names, m) }) {
-			if k := w.workloadKeeper(d); best.state == keeperGone || k.state < best.state {
+			if k := w.workloadKeeper(d); k.state < best.state {
 				best = k
 			}
 		}

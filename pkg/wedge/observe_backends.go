@@ -118,55 +118,72 @@ func (r *apiReader) service(ctx context.Context, b *Backend) {
 	}
 }
 
+// workload is what runs Pods without an end, as the API server has it.
+type workload struct {
+	Metadata fields `json:"metadata"`
+	Spec     struct {
+		Replicas *int32 `json:"replicas"`
+		Template struct {
+			Metadata struct {
+				Labels      map[string]string `json:"labels"`
+				Annotations struct {
+					RestartedAt string `json:"kubectl.kubernetes.io/restartedAt"`
+				} `json:"annotations"`
+			} `json:"metadata"`
+			Spec struct {
+				Containers []struct {
+					Name    string   `json:"name"`
+					Image   string   `json:"image"`
+					Command []string `json:"command"`
+				} `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status struct {
+		AvailableReplicas      int32 `json:"availableReplicas"`
+		DesiredNumberScheduled int32 `json:"desiredNumberScheduled"` // a DaemonSet's
+		NumberAvailable        int32 `json:"numberAvailable"`
+	} `json:"status"`
+}
+
+// workloads reads all three kinds, since a controller may be any of them.
 func (r *apiReader) workloads(ctx context.Context) {
-	type item struct {
-		Metadata fields `json:"metadata"`
-		Spec     struct {
-			Replicas *int32 `json:"replicas"`
-			Template struct {
-				Metadata struct {
-					Labels      map[string]string `json:"labels"`
-					Annotations struct {
-						RestartedAt string `json:"kubectl.kubernetes.io/restartedAt"`
-					} `json:"annotations"`
-				} `json:"metadata"`
-				Spec struct {
-					Containers []struct {
-						Name    string   `json:"name"`
-						Image   string   `json:"image"`
-						Command []string `json:"command"`
-					} `json:"containers"`
-				} `json:"spec"`
-			} `json:"template"`
-		} `json:"spec"`
-		Status struct {
-			AvailableReplicas int32 `json:"availableReplicas"`
-		} `json:"status"`
+	for _, k := range []struct{ plural, kind string }{{"deployments", "Deployment"}, {"statefulsets", "StatefulSet"}, {"daemonsets", "DaemonSet"}} {
+		found, err := all(ctx, r.lister, query{path: []string{"/apis/apps/v1", k.plural}}, func(i *workload) (*Workload, bool) {
+			return i.observed(k.kind), true
+		})
+		r.world.Workloads = append(r.world.Workloads, found...)
+		if err != nil {
+			r.unread(PartWorkloads, err)
+			return
+		}
 	}
-	var err error
-	r.world.Workloads, err = all(ctx, r.lister, query{path: []string{"/apis/apps/v1/deployments"}}, func(i *item) (*Workload, bool) {
-		d := &Workload{
-			Observed: i.Metadata.observed("apps/v1", "Deployment"), Labels: i.Metadata.Labels, PodLabels: i.Spec.Template.Metadata.Labels,
-			Wanted: 1, Available: i.Status.AvailableReplicas, Names: []string{i.Metadata.Name},
+}
+
+func (i *workload) observed(kind string) *Workload {
+	d := &Workload{
+		Observed: i.Metadata.observed("apps/v1", kind), Labels: i.Metadata.Labels, PodLabels: i.Spec.Template.Metadata.Labels,
+		Wanted: 1, Available: i.Status.AvailableReplicas, Names: []string{i.Metadata.Name},
+	}
+	switch {
+	case kind == "DaemonSet":
+		d.Wanted, d.Available = i.Status.DesiredNumberScheduled, i.Status.NumberAvailable
+	case i.Spec.Replicas != nil:
+		d.Wanted = *i.Spec.Replicas
+	}
+	d.RestartedAt, _ = time.Parse(time.RFC3339, i.Spec.Template.Metadata.Annotations.RestartedAt)
+	for _, c := range i.Spec.Template.Spec.Containers {
+		image, _, _ := strings.Cut(path.Base(c.Image), "@")
+		image, _, _ = strings.Cut(image, ":")
+		d.Names = append(d.Names, c.Name, image)
+		if len(c.Command) > 0 {
+			d.Names = append(d.Names, path.Base(c.Command[0]))
 		}
-		if i.Spec.Replicas != nil {
-			d.Wanted = *i.Spec.Replicas
+		if d.Image == "" {
+			d.Image = c.Image
 		}
-		d.RestartedAt, _ = time.Parse(time.RFC3339, i.Spec.Template.Metadata.Annotations.RestartedAt)
-		for _, c := range i.Spec.Template.Spec.Containers {
-			image, _, _ := strings.Cut(path.Base(c.Image), "@")
-			image, _, _ = strings.Cut(image, ":")
-			d.Names = append(d.Names, c.Name, image)
-			if len(c.Command) > 0 {
-				d.Names = append(d.Names, path.Base(c.Command[0]))
-			}
-			if d.Image == "" {
-				d.Image = c.Image
-			}
-		}
-		return d, true
-	})
-	r.unread(PartWorkloads, err)
+	}
+	return d
 }
 
 // pods reads those that are not Ready in the namespaces where one is needed.

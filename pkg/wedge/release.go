@@ -136,7 +136,7 @@ func (w *World) operation(r *Release) operation {
 	case age > r.Node.Timeout+grace:
 		return operation{false, fmt.Sprintf("it began %s ago, longer than its timeout of %s", span(age), r.Node.Timeout)}
 	}
-	return operation{true, fmt.Sprintf("%s of %s have passed", span(age), span(r.Node.Timeout))}
+	return operation{true, fmt.Sprintf("%s have passed of %s, and %s more for clocks that differ", span(age), span(r.Node.Timeout), span(grace))}
 }
 
 const helmController = "helm-controller"

@@ -49,7 +49,7 @@ func TestReleases(t *testing.T) {
 		},
 		"HELM-02 the operation is running": {
 			world: world(stored(t, release.Deployed, release.PendingUpgrade).began(ago(90 * time.Second)).managed(func(n *tiers.Node) { n.Timeout = 15 * time.Minute })),
-			cause: ReleasePending, resolves: Itself, says: "1m30s of 15m have passed",
+			cause: ReleasePending, resolves: Itself, says: "1m30s have passed of 15m",
 		},
 		"HELM-02 the controller that ran it is gone": {
 			world: world(stored(t, release.Deployed, release.PendingUpgrade).began(ago(90*time.Second)).managed(func(n *tiers.Node) { n.Timeout = 15 * time.Minute }),
@@ -305,7 +305,7 @@ func TestSecretValues(t *testing.T) {
 	const marker = "marker-of-a-secret-value"
 	for text, want := range map[string]string{
 		`Secret "db" is invalid: data: Invalid value: "` + marker + `": bad`: `Secret "db" is invalid: data: Invalid value: (left out)`,
-		`Deployment "db" is invalid: spec.replicas: Invalid value: -1`:        `Deployment "db" is invalid: spec.replicas: Invalid value: -1`,
+		`Deployment "db" is invalid: spec.replicas: Invalid value: -1`:       `Deployment "db" is invalid: spec.replicas: Invalid value: -1`,
 		"all is well": "all is well",
 	} {
 		if got := withoutValues(text); got != want {

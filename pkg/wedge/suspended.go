@@ -112,6 +112,9 @@ func rollout(r *Release) string {
 	n := r.Node
 	was, now := n.LastAttemptedRevision, n.SourceRevision()
 	said := "chart " + was
+	if was == "" {
+		said = "its chart"
+	}
 	if now != "" && now != was {
 		said = fmt.Sprintf("chart %s, where %s was tried last", now, valueOr(nonEmpty(was), "nothing"))
 	}

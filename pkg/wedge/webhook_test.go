@@ -150,15 +150,15 @@ func TestWebhooksThatBlockNothing(t *testing.T) {
 	noRules := hookOf("no rules", "", "pods", "old", "gone")
 	noRules.Rules = nil
 	for what, c := range map[string][]func(*World){
-		"failurePolicy Ignore":              {dead, hooks("x", ignore)},
-		"by URL":                            {dead, hooks("x", byURL)},
-		"no rules":                          {dead, hooks("x", noRules)},
-		"no kind of its group exists":       {dead, hooks("x", hookOf("a", "gone.example.com", "things", "old", "gone"))},
-		"it answers":                        {service(Backend{Service: svcName("old", "gone"), Ready: 1}), hooks("x", hookOf("a", "", "pods", "old", "gone"))},
-		"another host by name":              {service(Backend{Service: svcName("old", "gone"), Exists: true, External: true}), hooks("x", hookOf("a", "", "pods", "old", "gone"))},
-		"the Service may not be looked at":  {service(Backend{Service: svcName("old", "gone"), Unknown: "forbidden"}), hooks("x", hookOf("a", "", "pods", "old", "gone"))},
-		"the Service was never looked at":   {hooks("x", hookOf("a", "", "pods", "old", "gone"))},
-		"the Deployments could not be read": {dead, hooks("x", hookOf("a", "", "pods", "old", "gone")), func(w *World) { w.Unread[PartWorkloads] = "forbidden" }},
+		"failurePolicy Ignore":             {dead, hooks("x", ignore)},
+		"by URL":                           {dead, hooks("x", byURL)},
+		"no rules":                         {dead, hooks("x", noRules)},
+		"no kind of its group exists":      {dead, hooks("x", hookOf("a", "gone.example.com", "things", "old", "gone"))},
+		"it answers":                       {service(Backend{Service: svcName("old", "gone"), Ready: 1}), hooks("x", hookOf("a", "", "pods", "old", "gone"))},
+		"another host by name":             {service(Backend{Service: svcName("old", "gone"), Exists: true, External: true}), hooks("x", hookOf("a", "", "pods", "old", "gone"))},
+		"the Service may not be looked at": {service(Backend{Service: svcName("old", "gone"), Unknown: "forbidden"}), hooks("x", hookOf("a", "", "pods", "old", "gone"))},
+		"the Service was never looked at":  {hooks("x", hookOf("a", "", "pods", "old", "gone"))},
+		"the workloads could not be read":  {dead, hooks("x", hookOf("a", "", "pods", "old", "gone")), func(w *World) { w.Unread[PartWorkloads] = "forbidden" }},
 	} {
 		t.Run(what, func(t *testing.T) { none(t, deadWebhooks(apiWorld(c...))) })
 	}

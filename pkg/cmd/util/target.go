@@ -69,8 +69,8 @@ func (s *Shell) Target(ctx context.Context, f TargetFlags, required bool) (*Targ
 		return nil, err
 	}
 	if expected.Empty() {
-		fmt.Fprintf(s.ErrOut, "Server %s (context %s), not checked: no standup.yaml and no --expect-server\n",
-			t.Identity.URL, printers.OrNone(printers.OneLine(t.Identity.Context)))
+		fmt.Fprintf(s.ErrOut, "Server %s (context %s, UID %s), not checked: no standup.yaml and no --expect-server\n",
+			t.Identity.URL, printers.OrNone(printers.OneLine(t.Identity.Context)), printers.OrNone(t.Identity.UID))
 	}
 	return t, nil
 }
