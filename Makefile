@@ -64,8 +64,8 @@ test-unit: ## Run the tests that need no control plane
 	go test -timeout 10m $(TEST_FLAGS) $$(hack/unit-packages.sh)
 
 .PHONY: bench
-bench: ## Run the benchmarks
-	go test -run '^$$' -bench . -benchmem $(TEST_FLAGS) $$(hack/unit-packages.sh)
+bench: tools ## Run the benchmarks: of code, and of the plugins beside what else there is
+	go test -run '^$$' -bench . -benchmem $(TEST_FLAGS) $$(hack/unit-packages.sh) ./bench
 
 ##@ Check
 

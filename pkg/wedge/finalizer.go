@@ -143,7 +143,7 @@ func (w *World) letGo(v *Verdict, h *Held) {
 	}
 	if h.Deleted.IsZero() {
 		v.Actions = append(v.Actions, Action{
-			Verb: Delete, Object: h.Ref, Destructive: true, step: deleteStep{}, pin: pin{uid: h.UID, generation: h.Generation},
+			Verb: Delete, Object: h.Ref, Destructive: true, step: deleteStep{}, pin: h.pin(),
 			Description: "delete it; it stays until its finalizer is off",
 		})
 	}

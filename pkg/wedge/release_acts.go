@@ -48,7 +48,7 @@ func (r *Release) bracket(cause Cause, acts []Action) []Action {
 			}},
 		})
 	}
-	return append(append(out, acts...), r.resume("resume it, and ask helm-controller to reconcile it now")...)
+	return append(append(out, acts...), r.unbracket("resume it, and ask helm-controller to reconcile it now")...)
 }
 
 // resume un-suspends the HelmRelease, asks for a reconcile, and waits for what
@@ -61,6 +61,14 @@ func (r *Release) resume(description string) []Action {
 			"metadata": map[string]any{"annotations": map[string]any{flux.UnwedgeAnnotation: nil}},
 		}},
 	}, r.outcome()}
+}
+
+// unbracket takes back a suspension of ours, whatever else has become of the
+// spec meanwhile: left suspended, nobody would look at it.
+func (r *Release) unbracket(description string) []Action {
+	acts := r.resume(description)
+	acts[0].pin = pin{uid: r.Node.UID}
+	return acts
 }
 
 func (r *Release) outcome() Action {

@@ -110,8 +110,7 @@ func (w *World) deleteObjects(r *Release) []Action {
 		}
 		acts = append(acts, Action{
 			Verb: Delete, Object: o.Ref, Destructive: true, Description: description,
-			// Controllers write into the status of what is about to go.
-			pin: pin{uid: o.Live.UID, generation: o.Live.Generation}, step: deleteStep{},
+			pin: o.Live.pin(), step: deleteStep{},
 		})
 	}
 	if len(going) > 0 {

@@ -103,7 +103,7 @@ func (w *World) pendingSuspended(r *Release, v *Verdict) {
 	}
 	switch why := stays(n.Tier); {
 	case r.ours():
-		v.Actions = r.resume("resume it: a former run of unwedge had suspended it")
+		v.Actions = r.unbracket("resume it: a former run of unwedge had suspended it")
 	case w.moves(r) != "":
 		v.Refused = "resuming it would uninstall the release: " + w.moves(r)
 	case why != "":

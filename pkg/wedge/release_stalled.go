@@ -179,7 +179,7 @@ func releaseHeld(w *World) []Verdict {
 			v.Summary = "a former run of unwedge suspended it for a repair, and was ended before it could resume it"
 			v.evidence(r.Node.Ref, "metadata.annotations", "kubestandup.dev/unwedge: "+r.Node.Unwedge)
 			v.Why = "helm-controller does nothing about a suspended HelmRelease"
-			v.Actions = r.resume("resume it, and ask helm-controller to reconcile it now")
+			v.Actions = r.unbracket("resume it, and ask helm-controller to reconcile it now")
 			return &v
 		case r.deleting() && r.forbidden() != "":
 			v := w.verdict(r, ReleaseHeld)

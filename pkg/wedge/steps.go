@@ -101,12 +101,20 @@ func (x *execution) write(ctx context.Context, a *Action, kind types.PatchType, 
 			return &skip{fmt.Sprintf("%s is gone", a.Object)}
 		case apierrors.IsConflict(err) && try < attempts:
 			continue // its status moved; whether its spec did is seen above
-		case apierrors.IsConflict(err), apierrors.IsInvalid(err) && kind == types.JSONPatchType && a.pin.resourceVersion != "":
+		case apierrors.IsConflict(err):
 			return &skip{fmt.Sprintf("%s was changed since the plan: run again to see it as it is now", a.Object)}
+		case apierrors.IsInvalid(err) && try < attempts && x.moved(ctx, a.Object, live):
+			continue // a test of the patch met another object than the one that was read
 		default:
 			return fmt.Errorf("%s %s: %w", a.Verb, a.Object, err)
 		}
 	}
+}
+
+// moved is true when an object is no longer what was read of it.
+func (x *execution) moved(ctx context.Context, ref flux.Ref, was *unstructured.Unstructured) bool {
+	now, err := x.get(ctx, ref)
+	return err == nil && now != nil && now.GetResourceVersion() != was.GetResourceVersion()
 }
 
 func (s mergeStep) run(ctx context.Context, x *execution, a *Action) error {
@@ -163,7 +171,8 @@ func (s askStep) run(ctx context.Context, x *execution, a *Action) error {
 
 func (s patchStep) run(ctx context.Context, x *execution, a *Action) error {
 	return x.write(ctx, a, types.JSONPatchType, s.subresource, s.manager, func(live *unstructured.Unstructured) any {
-		return append([]op{{"test", "/metadata/resourceVersion", live.GetResourceVersion()}}, s.ops...)
+		// Replaced, not tested: the API server then answers with a conflict.
+		return append([]op{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}, s.ops...)
 	})
 }
 

@@ -64,6 +64,15 @@ type Controller struct {
 // Running is true when the controller can act.
 func (c *Controller) Running() bool { return c != nil && c.Ready > 0 }
 
+// pin is to what the object is to be, not to its status, which its controller
+// may write at any time; to all of it where the two are not told apart.
+func (o *Observed) pin() pin {
+	if o.Generation > 0 {
+		return pin{uid: o.UID, generation: o.Generation}
+	}
+	return pin{uid: o.UID, resourceVersion: o.ResourceVersion}
+}
+
 // Observed is what is kept of the metadata of an object.
 type Observed struct {
 	Ref             flux.Ref

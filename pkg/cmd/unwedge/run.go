@@ -185,9 +185,17 @@ func (o *Options) end(plan *wedge.Plan, tally wedge.Tally, target *util.Target) 
 		}
 	}
 	if code == util.ExitDone {
+		if o.ExitCode && unrepaired(plan) {
+			return util.Silent(util.ExitNotReady)
+		}
 		return nil
 	}
 	return util.Exit(code, errors.Join(errs...))
+}
+
+// unrepaired is true where a wedge is left that no action of ours repairs.
+func unrepaired(plan *wedge.Plan) bool {
+	return slices.ContainsFunc(plan.Verdicts, func(v wedge.Verdict) bool { return v.Open() && len(v.Actions) == 0 })
 }
 
 // failures are the sentences about what of a verdict was not done.
