@@ -120,7 +120,13 @@ func (outcomeStep) run(ctx context.Context, x *execution, a *Action) error {
 // it will come back to: what it waits for wakes it (v1.6.4
 // internal/controller/helmrelease_controller.go). A HelmRelease that was
 // suspended from its first day has no HelmChart yet when it is resumed.
-func notYet(reason string) bool { return reason == "SourceNotReady" || reason == "DependencyNotReady" }
+func notYet(reason string) bool {
+	switch reason {
+	case "SourceNotReady", "DependencyNotReady", "PendingRelease": // the last one in the middle of it: it has just unlocked the release
+		return true
+	}
+	return false
+}
 
 // conditionOf reads one condition of an object, nil when it has none.
 func conditionOf(u *unstructured.Unstructured, kind string) *metav1.Condition {

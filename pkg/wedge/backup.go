@@ -43,7 +43,9 @@ func (x *execution) backup(a *Action, live *unstructured.Unstructured) error {
 func unsafeInName() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9.-]+`) }
 
 // restorable is an object without what the API server gives it, so that it can
-// be created again.
+// be created again. Its status goes too: a kind that has no status subresource
+// would take it, and its controller believe it. (cdi-operator never leaves the
+// phase Error of a resource that is new.)
 func restorable(live *unstructured.Unstructured) *unstructured.Unstructured {
 	u := live.DeepCopy()
 	for _, field := range []string{
@@ -52,6 +54,7 @@ func restorable(live *unstructured.Unstructured) *unstructured.Unstructured {
 	} {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
 	}
+	unstructured.RemoveNestedField(u.Object, "status")
 	return u
 }
 

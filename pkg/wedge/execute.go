@@ -232,9 +232,10 @@ func (x *execution) verify(a *Action, live *unstructured.Unstructured) error {
 	want := a.pin
 	if own, ours := x.own[a.Object]; ours {
 		want = pin{uid: own.uid}
-		if a.pin.generation != 0 {
+		switch {
+		case a.pin.generation != 0:
 			want.generation = own.generation
-		} else {
+		case a.pin.resourceVersion != "":
 			want.resourceVersion = own.resourceVersion
 		}
 	}

@@ -127,14 +127,17 @@ func (c *Cluster) Since(ctx context.Context, mark Mark) (Events, error) {
 	// be. A request that hangs keeps its 0.
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for {
+	for asked := -1; ; {
 		events, err := readAudit(c.auditLog(), mark.offset)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(events, func(e Event) bool { return e.Code == 0 }) {
+		if asked < 0 {
+			asked = len(events) // later ones, of whoever else is at work, are not waited for
+		}
+		if !slices.ContainsFunc(events[:asked], func(e Event) bool { return e.Code == 0 }) {
 			return events, nil
 		}
 		select {
@@ -179,9 +182,14 @@ func readAudit(path string, offset int64) (Events, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.NewSectionReader(f, offset, 1<<62))
+	before := min(offset, 1)
+	data, err := io.ReadAll(io.NewSectionReader(f, offset-before, 1<<62))
 	if err != nil {
 		return nil, err
+	}
+	if before > 0 {
+		// A mark may have been set while a line was being written.
+		data = data[bytes.IndexByte(data, '\n')+1:]
 	}
 	// A line that is being written has no end yet.
 	data = data[:bytes.LastIndexByte(data, '\n')+1]

@@ -75,6 +75,10 @@ func TestReadAudit(t *testing.T) {
 	if len(since) != 3 || since[0].URI != "/b" {
 		t.Errorf("since the second line: a request received before is among them, or one is missing:\n%s", since)
 	}
+	// A mark that was set while the first line was being written.
+	if torn, err := readAudit(file, 10); err != nil || torn.String() != since.String() {
+		t.Errorf("from the middle of a line: %v\n%s", err, torn)
+	}
 	if got := all.By("new/"); len(got) != 1 || got[0].URI != "/b" {
 		t.Errorf("By: %s", got)
 	}
