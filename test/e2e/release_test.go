@@ -73,14 +73,14 @@ func TestHELM(t *testing.T) {
 	scenes := make([]*releaseScene, len(cases))
 	left := make([]bool, len(cases))
 	leave := func(i int) {
-		left[i] = t.Run("left/"+cases[i].name, func(t *testing.T) {
+		left[i] = t.Run(cases[i].name+", left", func(t *testing.T) {
 			scenes[i] = w.scene(t, fmt.Sprintf("case-%02d", i))
 			cases[i].leave(t, scenes[i])
 		})
 	}
 	mend := func(i int) {
 		t.Run(cases[i].name, func(t *testing.T) {
-			if !left[i] {
+			if !left[i] || scenes[i] == nil {
 				t.Fatal("it was not left as it should")
 			}
 			cases[i].mend(t, scenes[i])

@@ -96,13 +96,15 @@ func (s *fluxScene) hourly(name string, spec ...string) string {
 // here keeps to what the plugin did in this scene.
 func (s *fluxScene) here() func(cluster.Event) bool { return inNamespace(s.ns) }
 
-// nothingToDo: a repair that nobody but a person can make is not tried, with
-// whatever is confirmed.
-func (s *fluxScene) nothingToDo(t *testing.T) {
+// refrains wants one verdict that asks for nothing but what a person has to do:
+// nothing is tried, with whatever is confirmed.
+func (s *fluxScene) refrains(t *testing.T, cause wedge.Cause, state string) *wedge.Verdict {
 	t.Helper()
 	mark := s.c.Mark()
-	s.unwedge(t, 0, "--confirm-destructive")
+	v, _ := s.verdict(t, 0, cause, state, "--confirm-destructive")
+	plans(t, v)
 	s.did(t, mark, s.here())
+	return v
 }
 
 // cycleOfTwo: reported once, with all that it keeps from being woken.
@@ -111,11 +113,9 @@ func cycleOfTwo(t *testing.T, s *fluxScene) {
 	s.untilFailed(t, "a", "dependency 'dep01/b' is not ready")
 	s.untilFailed(t, "b", "dependency 'dep01/a' is not ready")
 	s.untilReady(t, "c", "")
-	v, _ := s.verdict(t, 0, wedge.Cycle, "cycle")
-	plans(t, v)
+	v := s.refrains(t, wedge.Cycle, "cycle")
 	tells(t, v, "each of these waits for the next one: ", "no new revision of GitRepository/dep01/source wakes any other Kustomization", "dep01/c",
 		"remove one of these in git", "dep01/b from spec.dependsOn of Kustomization/dep01/a; or dep01/a from spec.dependsOn of Kustomization/dep01/b")
-	s.nothingToDo(t)
 	// It is true: c does not get what is new.
 	revision := s.push(t, folders(s.ns, "a", "b", "c", "d"))
 	if err := s.c.Nudge(t.Context(), tierOf(s.ns, "a")); err != nil {
@@ -131,10 +131,8 @@ func cycleOfTwo(t *testing.T, s *fluxScene) {
 func cycleOfOne(t *testing.T, s *fluxScene) {
 	s.commit(t, folders(s.ns, "a"), s.manifest("a", needs("a")))
 	s.untilFailed(t, "a", "dependency 'dep01self/a' is not ready")
-	v, _ := s.verdict(t, 0, wedge.Cycle, "cycle")
-	plans(t, v)
+	v := s.refrains(t, wedge.Cycle, "cycle")
 	tells(t, v, "Kustomization/dep01self/a depends on itself", "remove in git: dep01self/a from spec.dependsOn of Kustomization/dep01self/a")
-	s.nothingToDo(t)
 }
 
 const helmReleaseText = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: NAME, namespace: NS}\n" +
@@ -147,11 +145,9 @@ func (s *fluxScene) helmRelease(name, spec string) string {
 func dependencyOfOtherKind(t *testing.T, s *fluxScene) {
 	s.commit(t, folders(s.ns, "books"), s.helmRelease("ceph-cluster", ""), s.manifest("books", needs("ceph-cluster")))
 	s.untilFailed(t, "books", "dependency 'dep04/ceph-cluster' not found")
-	v, _ := s.verdict(t, 0, wedge.DependencyMissing, "dependency-missing")
-	plans(t, v)
+	v := s.refrains(t, wedge.DependencyMissing, "dependency-missing")
 	tells(t, v, "depends on dep04/ceph-cluster, which does not exist", "dep04/ceph-cluster is a HelmRelease, which a Kustomization cannot depend on",
 		"depend on a Kustomization that applies it and waits for it (wait: true)")
-	s.nothingToDo(t)
 }
 
 func dependencyElsewhere(t *testing.T, s *fluxScene) {
@@ -161,11 +157,9 @@ func dependencyElsewhere(t *testing.T, s *fluxScene) {
 		s.manifest("right", "dependsOn: [{name: base, namespace: dep05infra}]"))
 	s.untilFailed(t, "app", "dependency 'dep05/base' not found")
 	s.untilReady(t, "right", "")
-	v, _ := s.verdict(t, 0, wedge.DependencyMissing, "dependency-missing")
-	plans(t, v)
+	v := s.refrains(t, wedge.DependencyMissing, "dependency-missing")
 	tells(t, v, "Kustomization/dep05/app depends on dep05/base, which does not exist",
 		"base exists in namespace dep05infra: add `namespace: dep05infra` to the dependency of Kustomization/dep05/app in git")
-	s.nothingToDo(t)
 }
 
 func twoDependencies(t *testing.T, s *fluxScene) {
@@ -195,13 +189,11 @@ func readyExpressions(t *testing.T, s *fluxScene) {
 	s.untilFailed(t, "other", "is not ready according to readyExpr eval")
 	s.untilFailed(t, "db", "kustomization path not found")
 	s.untilFailed(t, "broken", "")
-	v, _ := s.verdict(t, 0, wedge.TierStalled, "InvalidCELExpression")
-	plans(t, v)
+	v := s.refrains(t, wedge.TierStalled, "InvalidCELExpression")
 	if v.Object.Name != "broken" {
 		t.Errorf("the verdict is on %s", v.Object)
 	}
 	tells(t, v, "a new spec starts it anew")
-	s.nothingToDo(t)
 }
 
 // notYet: what is progressing, or lags by a generation, is no wedge. There is
@@ -281,12 +273,10 @@ func suspendedDependency(t *testing.T, s *fluxScene) {
 func annotationTooLong(t *testing.T, s *fluxScene) {
 	files := cluster.Files{"big/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: big\n  namespace: big01\n  annotations:\n" +
 		"    kubectl.kubernetes.io/last-applied-configuration: \"" + strings.Repeat("0123456789abcdef", 1<<14) + "\"\n"}
-	s.commit(t, files, s.manifest("big"))
+	s.commit(t, files, s.hourly("big"))
 	s.untilFailed(t, "big", "Too long")
-	v, _ := s.verdict(t, 0, wedge.TooLong, "apply-refused")
-	plans(t, v)
+	v := s.refrains(t, wedge.TooLong, "apply-refused")
 	tells(t, v, "the annotations of ConfigMap/big01/big are over the limit of 262144 bytes", "kubectl apply --server-side", "last-applied-configuration")
-	s.nothingToDo(t)
 }
 
 // missingController: Flux's kinds are served and nobody answers for one. How
@@ -298,8 +288,7 @@ func missingController(t *testing.T, c *cluster.Cluster) {
 	merge(t, c, helm, "test", `{"spec":{"replicas":0}}`)
 	until(t, c, helm, func() bool { return helm.Status.Replicas == 0 && helm.Status.ObservedGeneration == helm.Generation })
 	mark := c.Mark()
-	v, _ := s.verdict(t, 0, wedge.ControllerMissing, "scaled-to-zero")
-	plans(t, v)
+	v := s.refrains(t, wedge.ControllerMissing, "scaled-to-zero")
 	tells(t, v, "set spec.replicas of Deployment/flux-system/helm-controller to 1")
 
 	merge(t, c, helm, "test", `{"spec":{"replicas":1,"template":{"spec":{"nodeSelector":{"no":"such"},"schedulerName":"nobody"}}}}`)

@@ -270,9 +270,8 @@ func (o *operators) withoutNamespace(t *testing.T) {
 	o.stop(t, cluster.CDIAPIServer, cluster.CDIOperator)
 	ns := thing("v1", "Namespace", "", "cdi")
 	remove(t, o.c, ns)
-	until(t, o.c, ns, func() bool {
-		return strings.HasPrefix(conditionText(ns, "NamespaceDeletionDiscoveryFailure"), "True") && !exists(t, o.c, thing("v1", "Service", "cdi", "cdi-api"))
-	})
+	until(t, o.c, ns, func() bool { return strings.HasPrefix(conditionText(ns, "NamespaceDeletionDiscoveryFailure"), "True") })
+	untilGone(t, o.c, thing("v1", "Service", "cdi", "cdi-api"))
 	p := newPatient(t, o.c, "--only", "api-unavailable,webhook-without-backend,finalizer-held")
 
 	// What nobody answers for guards data: none of it goes before that is named.

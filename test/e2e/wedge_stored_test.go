@@ -110,7 +110,7 @@ func olderCRD(t *testing.T, s *fluxScene) {
 	const group, name = "big05.example.com", "widgets.big05.example.com"
 	apply(t, s.c, definition(group, "Widget", "Namespaced", "", version("v1beta1", true, false), version("v1beta2", true, true)),
 		"{apiVersion: "+group+"/v1beta2, kind: Widget, metadata: {name: w, namespace: big05}}")
-	s.commit(t, cluster.Files{"tier/crd.yaml": definition(group, "Widget", "Namespaced", "", version("v1beta1", true, true))}, s.manifest("tier"))
+	s.commit(t, cluster.Files{"tier/crd.yaml": definition(group, "Widget", "Namespaced", "", version("v1beta1", true, true))}, s.hourly("tier"))
 	s.untilFailed(t, "tier", "Invalid value: \"v1beta2\"")
 	p := newPatient(t, s.c, "crd/"+name)
 	mark := s.c.Mark()
