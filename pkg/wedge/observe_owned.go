@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/flux"
@@ -34,14 +36,19 @@ func (c *Cluster) readOwned(ctx context.Context, served *crds.Served, r *Release
 	}
 	documents = release.UninstallOrder(documents)
 	owned := make([]Owned, len(documents))
-	group, ctx := errgroup.WithContext(ctx)
+	group, looking := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
 	for i, d := range documents {
 		owned[i] = Owned{Document: d, Ref: flux.Ref{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name}}
 		o := &owned[i]
 		gvk := o.Ref.GroupVersionKind()
+		_, o.Served = served.Resource(gvk)
+		o.Unknown = !o.Served && served.Unknown(gvk.GroupVersion()) != nil
+		if !o.Served {
+			gvk = nowServedAs(served, gvk)
+			o.Ref.APIVersion = gvk.GroupVersion().String()
+		}
 		res, ok := served.Resource(gvk)
-		o.Served, o.Unknown = ok, !ok && served.Unknown(gvk.GroupVersion()) != nil
 		switch {
 		case !ok:
 			continue
@@ -50,13 +57,69 @@ func (c *Cluster) readOwned(ctx context.Context, served *crds.Served, r *Release
 		case o.Ref.Namespace == "":
 			o.Ref.Namespace = r.Record.ReleaseNamespace
 		}
-		group.Go(func() error { return c.look(ctx, served, r, o) })
+		group.Go(func() error { return c.look(looking, served, r, o) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	r.Owned = owned
+	return c.readClaims(ctx, served, r)
+}
+
+// readClaims finds the PersistentVolumeClaims that the garbage collector would
+// delete with an object of the release: those of a StatefulSet with
+// persistentVolumeClaimRetentionPolicy.whenDeleted: Delete, of a DataVolume, of
+// whatever else owns one.
+func (c *Cluster) readClaims(ctx context.Context, served *crds.Served, r *Release) error {
+	claims := schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}
+	res, ok := served.Resource(claims)
+	if !ok {
+		return nil
+	}
+	owners := map[types.UID]*Owned{}
+	var namespaces []string
+	for i := range r.Owned {
+		if o := &r.Owned[i]; o.Live != nil && o.Ref.Namespace != "" {
+			owners[o.Live.UID] = o
+			if !slices.Contains(namespaces, o.Ref.Namespace) {
+				namespaces = append(namespaces, o.Ref.Namespace)
+			}
+		}
+	}
+	for _, ns := range namespaces {
+		found, err := c.listMetadata(ctx, crds.ServedKind{Kind: claims, Resource: res}, ns)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			for _, owner := range found[i].OwnerReferences {
+				if o := owners[owner.UID]; o != nil {
+					o.Lost = append(o.Lost, flux.Ref{APIVersion: "v1", Kind: claims.Kind, Namespace: ns, Name: found[i].Name})
+				}
+			}
+		}
+	}
 	return nil
+}
+
+// nowServedAs is the version in which the objects of a kind are reached that is
+// not served as it was written: an old manifest does not make them go away.
+// Where there is none, it is the kind as it came.
+func nowServedAs(served *crds.Served, gvk schema.GroupVersionKind) schema.GroupVersionKind {
+	gk := gvk.GroupKind()
+	if gk.Group == "extensions" { // emptied by Kubernetes 1.22
+		switch gk.Kind {
+		case "Ingress", "NetworkPolicy":
+			gk.Group = "networking.k8s.io"
+		case "Deployment", "DaemonSet", "ReplicaSet":
+			gk.Group = "apps"
+		}
+	}
+	versions := served.Versions(gk)
+	if len(versions) == 0 {
+		return gvk
+	}
+	return gk.WithVersion(slices.MaxFunc(versions, version.CompareKubeAwareVersionStrings))
 }
 
 func (c *Cluster) look(ctx context.Context, served *crds.Served, r *Release, o *Owned) error {

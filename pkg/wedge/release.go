@@ -47,8 +47,10 @@ type Release struct {
 type Owned struct {
 	release.Document
 	Ref flux.Ref
-	// Served is false when no kind of that name is served in that version, so
-	// that no such object exists; Unknown when discovery cannot tell.
+	// Served is false when the kind is not served in the version that was
+	// written, so that Helm cannot map it. The object may be there all the same,
+	// in another version, which Ref then has. Unknown is when discovery cannot
+	// tell.
 	Served, Unknown bool
 	// Live is the object on the cluster, nil when there is none.
 	Live *Observed

@@ -162,7 +162,7 @@ func (r *Release) unserved() []string {
 	var names []string
 	for _, o := range r.Owned {
 		if !o.Served && !o.Unknown {
-			names = append(names, fmt.Sprintf("%s (%s)", o.Ref, o.Ref.APIVersion))
+			names = append(names, fmt.Sprintf("%s (%s)", o.Ref, o.APIVersion))
 		}
 	}
 	return names

@@ -252,6 +252,30 @@ func TestReleases(t *testing.T) {
 			world: world(stored(t, release.Uninstalling).managed(deletedNode).owned("Widget", "w", absent, func(o *Owned) { o.Served, o.Index = false, 0 })),
 			cause: ReleaseUninstalling, resolves: When, says: "Widget/apps/w (v1)", acts: "drop-documents! db.v1, nudge " + hr + ", wait " + hr,
 		},
+		"a kind of the manifest is served in another version alone": {
+			world: world(stored(t, release.Uninstalling).managed(deletedNode).owned("Widget", "w", func(o *Owned) { o.Served, o.APIVersion = false, "v1beta1" })),
+			cause: ReleaseUninstalling, resolves: When, says: "Widget/apps/w (v1beta1)", refused: "is there, served as v1: a record that forgets it would leave it behind",
+		},
+		"the same, finished": {
+			world: world(stored(t, release.Uninstalling).managed(deletedNode).owned("Widget", "w", func(o *Owned) { o.Served, o.APIVersion = false, "v1beta1" }), finish),
+			cause: ReleaseUninstalling, resolves: When, acts: "delete! Widget/apps/w, wait " + hr + ", delete! db.v1, nudge " + hr,
+		},
+		"a List holds what is not served, and what is": {
+			world: world(stored(t, release.Uninstalling).managed(deletedNode).owned("Widget", "w", absent, func(o *Owned) { o.Served = false }).
+				owned("ConfigMap", "c", func(o *Owned) { o.Index = 0 })),
+			cause: ReleaseUninstalling, resolves: When, refused: "ConfigMap/apps/c stands in one List",
+		},
+		"discovery of another kind fails": {
+			world: world(stored(t, release.Uninstalling).managed(deletedNode).owned("Widget", "w", absent, func(o *Owned) { o.Served = false }).
+				owned("Gadget", "g", absent, func(o *Owned) { o.Served, o.Unknown = false, true })),
+			cause: ReleaseUninstalling, resolves: When, refused: "Gadget/apps/g cannot be looked at",
+		},
+		"finish would take claims with it": {
+			world: world(stored(t, release.Uninstalling).managed().owned("StatefulSet", "db", func(o *Owned) {
+				o.Lost = []flux.Ref{{Kind: "PersistentVolumeClaim", Namespace: "apps", Name: "data-db-0"}}
+			}), finish),
+			cause: ReleaseUninstalling, resolves: Never, refused: "StatefulSet/apps/db takes with it PersistentVolumeClaim/apps/data-db-0: --allow statefulset/apps/db",
+		},
 		"suspended while it is deleted": {
 			world: world(stored(t, release.Uninstalling).managed(deletedNode, suspendedNode("flux"))),
 			cause: ReleaseUninstalling, resolves: Itself, says: "leaves behind what it owns",

@@ -165,10 +165,25 @@ func (w *World) uninstallingDeleted(r *Release, v *Verdict) {
 // dropUnserved rewrites the record without the documents that no kind serves,
 // which is what keeps Helm from deleting the others.
 func (w *World) dropUnserved(r *Release, v *Verdict) {
+	const instead = "; --uninstalling=finish deletes what is left in its place"
 	gone := map[int]bool{}
 	for _, o := range r.Owned {
-		if !o.Served {
+		switch {
+		case o.Unknown:
+			v.Refused = fmt.Sprintf("%s cannot be looked at: discovery of %s fails", o.Ref, o.APIVersion)
+			return
+		case o.Served:
+		case o.Live != nil:
+			v.Refused = fmt.Sprintf("%s is there, served as %s: a record that forgets it would leave it behind%s", o.Ref, o.Ref.APIVersion, instead)
+			return
+		default:
 			gone[o.Index] = true
+		}
+	}
+	for _, o := range r.Owned {
+		if o.Served && gone[o.Index] {
+			v.Refused = fmt.Sprintf("%s stands in one List with what is not served: a record that forgets that would leave it behind%s", o.Ref, instead)
+			return
 		}
 	}
 	data, err := r.Record.Without(func(index int) bool { return gone[index] })

@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
@@ -35,6 +38,13 @@ func finishCases() []releaseCase {
 			uninstalling(t, s, widget(s.ns))
 			s.dropDefinition(t)
 		}, mendFinishedUnserved},
+		{"uninstalling, a kind is served in another version, and owns a claim: finish", func(t *testing.T, s *releaseScene) {
+			s.apply(t, widgetDefinition(s.ns))
+			uninstalling(t, s, widget(s.ns))
+			served := strings.Replace(widgetDefinition(s.ns), "served: true", "served: false", 1)
+			s.apply(t, served+"  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n")
+			s.untilServed(t)
+		}, mendOtherVersion},
 		{"uninstalling, the HelmRelease is gone: finish with its hooks", leaveLetGo, mendWithHooks},
 	}
 }
@@ -98,6 +108,51 @@ func mendFinishedUnserved(t *testing.T, s *releaseScene) {
 		t.Errorf("there are %v", live)
 	}
 	s.helm(t, 4, "install", "again", s.chart())
+}
+
+// movedWidget is reached in the version that the manifest does not have.
+func (s *releaseScene) movedWidget() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(widgetGroup(s.ns) + "/v2")
+	u.SetKind("Widget")
+	u.SetNamespace(s.ns)
+	u.SetName("one")
+	return u
+}
+
+// untilServed waits until the other version is served, and this one no longer.
+func (s *releaseScene) untilServed(t *testing.T) {
+	t.Helper()
+	if err := s.c.Until(t.Context(), s.movedWidget(), func() bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mendOtherVersion: an object that the manifest names in a version which is no longer
+// served is there all the same, and goes; a claim that would go with it is data.
+func mendOtherVersion(t *testing.T, s *releaseScene) {
+	widget := s.movedWidget()
+	if err := s.c.Client().Get(t.Context(), client.ObjectKeyFromObject(widget), widget); err != nil {
+		t.Fatal(err)
+	}
+	s.apply(t, fmt.Sprintf(`apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: of-widget
+  namespace: %s
+  ownerReferences: [{apiVersion: %s/v2, kind: Widget, name: one, uid: %s}]
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`, s.ns, widgetGroup(s.ns), widget.GetUID()))
+	mark := s.c.Mark()
+	args := []string{s.record(1), old, "--uninstalling=finish", "--confirm-destructive"}
+	v, o := s.judged(t, 6, wedge.ReleaseUninstalling, args...)
+	o.holds(t, v.Refused, "Widget/"+s.ns+"/one takes with it PersistentVolumeClaim/"+s.ns+"/of-widget: --allow widget/"+s.ns+"/one")
+	s.did(t, mark)
+	s.judged(t, 0, wedge.ReleaseUninstalling, append(args, "--allow", "widget/"+s.ns+"/one")...)
+	if err := s.c.UntilGone(t.Context(), s.movedWidget()); err != nil {
+		t.Error(err)
+	}
+	s.finished(t)
 }
 
 // lettingGo is a HelmRelease that a person suspends and deletes: it lets go of

@@ -26,7 +26,10 @@ func TestWedgeAPI(t *testing.T) {
 		run  func(*testing.T, *cluster.Cluster)
 	}{
 		{"operators", operatorWedges},
-		{"CTX03 every printed command leads to the cluster", printedCommands},
+		{"HelmReleases", func(t *testing.T, c *cluster.Cluster) {
+			t.Run("CTX03 every printed command leads to the cluster", func(t *testing.T) { printedCommands(t, c) })
+			t.Run("BIG06 their CRD is being deleted", func(t *testing.T) { helmDefinitionHeld(t, c) })
+		}},
 		{"BIG06 a CRD is being deleted and its objects are held", definitionHeld},
 		{"BIG07 a name is taken", namesTaken},
 		{"BIG03 managedFields of another schema", staleManagedFields},
@@ -39,7 +42,6 @@ func TestWedgeAPI(t *testing.T) {
 	})
 	t.Run("DISC01 kubectl's own stale cache", func(t *testing.T) { staleCaches(t, c) }) // while no kinds come and go
 	t.Run("CRD13 a dead aggregated API", func(t *testing.T) { deadAPI(t, c) })
-	t.Run("BIG06 the CRD of HelmReleases", func(t *testing.T) { helmDefinitionHeld(t, c) })
 	neverDone(t, c, mark)
 }
 
