@@ -188,10 +188,13 @@ func (w *World) verdict(r *Release, cause Cause) Verdict {
 		v.evidence(record, "info.description", firstLine(r.Record.Description))
 	}
 	if r.Node != nil {
+		told := map[string]bool{}
 		for _, kind := range []string{"Ready", "Stalled", "Released"} {
 			for _, c := range r.Node.Conditions {
-				if c.Type == kind && (kind != "Released" || c.Status != "True") {
-					v.evidence(r.Node.Ref, kind, fmt.Sprintf("%s %s: %s", c.Status, c.Reason, firstLine(c.Message)))
+				said := c.Reason + ": " + firstLine(c.Message)
+				if c.Type == kind && !told[said] && (kind != "Released" || c.Status != "True") {
+					told[said] = true
+					v.evidence(r.Node.Ref, kind, string(c.Status)+" "+said)
 				}
 			}
 		}
