@@ -126,9 +126,17 @@ func TestDocumentsThatAreNone(t *testing.T) {
 
 func TestUninstallOrder(t *testing.T) {
 	given := []Document{
-		{Kind: "Namespace", Name: "n"}, {Kind: "Zebra", Name: "z"}, {Kind: "ConfigMap", Name: "b"}, {Kind: "CDI", Name: "c2"},
-		{Kind: "CustomResourceDefinition"}, {Kind: "ConfigMap", Name: "a"}, {Kind: "MutatingWebhookConfiguration"}, {Kind: "CDI", Name: "c1"},
-		{Kind: "ValidatingWebhookConfiguration"}, {Kind: "Deployment"}, {Kind: "Service"},
+		{Kind: "Namespace", Name: "n"},
+		{Kind: "Zebra", Name: "z"},
+		{Kind: "ConfigMap", Name: "b"},
+		{Kind: "CDI", Name: "c2"},
+		{Kind: "CustomResourceDefinition"},
+		{Kind: "ConfigMap", Name: "a"},
+		{Kind: "MutatingWebhookConfiguration"},
+		{Kind: "CDI", Name: "c1"},
+		{Kind: "ValidatingWebhookConfiguration"},
+		{Kind: "Deployment"},
+		{Kind: "Service"},
 	}
 	before := slices.Clone(given)
 	var got []string

@@ -55,41 +55,49 @@ func TestCRD13(t *testing.T) {
 					w.Pods = []Pod{{flux.Ref{Kind: "Pod", Namespace: "kube-system", Name: "metrics-server-0"}, labels, "ImagePullBackOff: no such image"}}
 				},
 			},
-			"waiting", When, nil, []string{"ImagePullBackOff: no such image", "0 ready, 0 not ready"},
+			"waiting", When, nil,
+			[]string{"ImagePullBackOff: no such image", "0 ready, 0 not ready"},
 		},
 		"its Deployment is coming up": {
 			[]func(*World){
 				metricsAPI(&empty), service(Backend{Service: name, Exists: true, Selector: labels}),
 				has(deployment("kube-system", "metrics-server", 2, 0, labels)),
 			},
-			"waiting", When, nil, []string{"0 of 2"},
+			"waiting", When, nil,
+			[]string{"0 of 2"},
 		},
 		"its Deployment is scaled to zero": {
 			[]func(*World){
 				metricsAPI(&empty), service(Backend{Service: name, Exists: true, Selector: labels}),
 				has(deployment("kube-system", "metrics-server", 0, 0, labels)),
 			},
-			"no-workload", Never, nil, []string{"is scaled to zero", "not deleted while its Service exists"},
+			"no-workload", Never, nil,
+			[]string{"is scaled to zero", "not deleted while its Service exists"},
 		},
 		"nothing is behind the Service": {
 			[]func(*World){metricsAPI(&empty), service(Backend{Service: name, Exists: true, Selector: labels})},
-			"no-workload", Never, nil, []string{"MissingEndpoints"},
+			"no-workload", Never, nil,
+			[]string{"MissingEndpoints"},
 		},
 		"it answers wrong": {
 			[]func(*World){metricsAPI(&empty), service(Backend{Service: name, Ready: 1})},
-			"answers-wrong", When, nil, []string{"caBundle"},
+			"answers-wrong", When, nil,
+			[]string{"caBundle"},
 		},
 		"the Service may not be read": {
 			[]func(*World){metricsAPI(&gone), service(Backend{Service: name, Unknown: "services is forbidden"})},
-			"unknown", When, nil, []string{"services is forbidden"},
+			"unknown", When, nil,
+			[]string{"services is forbidden"},
 		},
 		"the Deployments may not be read": {
 			[]func(*World){metricsAPI(&gone), service(Backend{Service: name}), func(w *World) { w.Unread[PartWorkloads] = "deployments is forbidden" }},
-			"unknown", When, nil, []string{"deployments is forbidden"},
+			"unknown", When, nil,
+			[]string{"deployments is forbidden"},
 		},
 		"the API server has not looked yet": {
 			[]func(*World){metricsAPI(nil), service(Backend{Service: name, Exists: true, NotReady: 1})},
-			"waiting", When, nil, []string{"has not looked yet"},
+			"waiting", When, nil,
+			[]string{"has not looked yet"},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -66,7 +66,8 @@ func TestCRD07(t *testing.T) {
 		"no lock":                       {[]func(*World){erred(t), runs, locked("")}, Never, "", recreate, []string{"does not exist", "a restart does not help"}},
 		"no lock, and an import runs": {
 			[]func(*World){erred(t), runs, locked(""), holds(dataVolume("golden", "ImportInProgress"), dataVolume("done", "Succeeded")), allowing("datavolume/vms/golden", "datavolume/vms/done")},
-			Never, "break off the imports into DataVolume/vms/golden", nil, []string{"ImportInProgress: data is being written"},
+			Never, "break off the imports into DataVolume/vms/golden", nil,
+			[]string{"ImportInProgress: data is being written"},
 		},
 		"no lock, and a volume is there": {
 			[]func(*World){erred(t), runs, locked(""), holds(dataVolume("golden", "Succeeded"))}, Never, "--allow datavolume/vms/golden", nil, nil,
@@ -82,7 +83,8 @@ func TestCRD07(t *testing.T) {
 		},
 		"the lock is of another CDI": {
 			[]func(*World){erred(t), runs, locked("other"), hasTrigger(cdi(t, phaseDeployed, func(s *TriggerState) { s.Ref.Name, s.UID = "second", "uid-of-another" }))},
-			Never, "", nil, []string{"belongs to CDI/second", "only one CDI resource may exist"},
+			Never, "", nil,
+			[]string{"belongs to CDI/second", "only one CDI resource may exist"},
 		},
 		"the operator does not run": {[]func(*World){erred(t), has(cdiOperator(1, 0)), locked("old")}, When, "", nil, []string{"none of 1 replicas"}},
 	} {
@@ -143,7 +145,8 @@ func TestCRD08(t *testing.T) {
 	}
 	pending := func(w *World) {
 		w.Pods = []Pod{{
-			flux.Ref{Kind: "Pod", Namespace: "cdi", Name: "cdi-apiserver-0"}, map[string]string{"cdi.kubevirt.io": "cdi-apiserver"},
+			flux.Ref{Kind: "Pod", Namespace: "cdi", Name: "cdi-apiserver-0"},
+			map[string]string{"cdi.kubevirt.io": "cdi-apiserver"},
 			"Unschedulable: 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector",
 		}}
 	}

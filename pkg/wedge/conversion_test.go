@@ -25,7 +25,8 @@ func TestCRD14(t *testing.T) {
 		says     []string
 	}{
 		"the Service does not exist": {
-			[]func(*World){defines(converted(true)), service(Backend{Service: name})}, "no-service", Never,
+			[]func(*World){defines(converted(true)), service(Backend{Service: name})},
+			"no-service", Never,
 			[]string{"does not exist", "garbage collector", "cannot be read in any version but v1beta1"},
 		},
 		"its Deployment is coming up": {

@@ -35,32 +35,39 @@ func TestBIG06(t *testing.T) {
 		says     []string
 	}{
 		"its controller is gone": {
-			[]func(*World){going, holding(widget("x", "widget-operator")), allowing("widget/apps/x")}, Never,
+			[]func(*World){going, holding(widget("x", "widget-operator")), allowing("widget/apps/x")},
+			Never,
 			[]string{"remove-finalizer Widget/apps/x!", "wait Widget/apps/x"},
 			[]string{"first choice: run the controller", "no workload of that name was seen", "InstanceDeletionInProgress"},
 		},
 		"its controller is gone, as far as its name tells": {
-			[]func(*World){going, holding(widget("x", "widget-operator"))}, Never, nil,
+			[]func(*World){going, holding(widget("x", "widget-operator"))},
+			Never, nil,
 			[]string{"is only guessed", "--allow widget/apps/x, or --allow crd/widgets.example.com for all of its kind"},
 		},
 		"its controller is a StatefulSet": {
-			[]func(*World){going, holding(widget("x", "widget-operator")), has(statefulSet(deployment("ops", "widget-operator", 1, 1, nil)))}, When, nil,
+			[]func(*World){going, holding(widget("x", "widget-operator")), has(statefulSet(deployment("ops", "widget-operator", 1, 1, nil)))},
+			When, nil,
 			[]string{"StatefulSet/ops/widget-operator runs"},
 		},
 		"its controller runs": {
-			[]func(*World){going, holding(widget("x", "widget-operator")), has(deployment("ops", "widget-operator", 1, 1, nil))}, When, nil,
+			[]func(*World){going, holding(widget("x", "widget-operator")), has(deployment("ops", "widget-operator", 1, 1, nil))},
+			When, nil,
 			[]string{"Deployment/ops/widget-operator runs"},
 		},
 		"its controller is coming up": {
 			[]func(*World){going, holding(widget("x", "widget-operator")), has(deployment("ops", "widget-operator", 1, 0, nil))}, When, nil, nil,
 		},
 		"its controller is scaled to zero": {
-			[]func(*World){going, holding(widget("x", "widget-operator")), has(deployment("ops", "widget-operator", 0, 0, nil))}, Never, nil,
+			[]func(*World){going, holding(widget("x", "widget-operator")), has(deployment("ops", "widget-operator", 0, 0, nil))},
+			Never, nil,
 			[]string{"scaled to zero"},
 		},
 		"nobody knows its controller": {
-			[]func(*World){going, holding(widget("x", "kubectl-create")), allowing("crd/widgets.example.com")}, Never,
-			[]string{"remove-finalizer Widget/apps/x!", "wait Widget/apps/x"}, []string{"is not known"},
+			[]func(*World){going, holding(widget("x", "kubectl-create")), allowing("crd/widgets.example.com")},
+			Never,
+			[]string{"remove-finalizer Widget/apps/x!", "wait Widget/apps/x"},
+			[]string{"is not known"},
 		},
 		"no object is left": {[]func(*World){going}, When, nil, []string{"come back with the next CRD"}},
 		"two, and one is looked after": {

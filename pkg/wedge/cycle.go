@@ -82,12 +82,12 @@ func same(a, b flux.Ref) bool {
 // sorts all Kustomizations of the source by their edges, and wakes none of them
 // where that fails (internal/controller sortAndEnqueue, v1.9.6;
 // kustomize-controller#1712).
-func (w *World) collateral(v *Verdict, loop []flux.Ref) bool {
+func (w *World) collateral(v *Verdict, loop []flux.Ref) {
 	first := w.Graph.Node(loop[0])
 	for i, from := range loop {
 		n := w.Graph.Node(from)
 		if n == nil || from.Kind != flux.KustomizationKind || !same(n.Source, first.Source) || !dependsOn(n, loop[(i+1)%len(loop)]) {
-			return false
+			return
 		}
 	}
 	var others []string
@@ -97,13 +97,12 @@ func (w *World) collateral(v *Verdict, loop []flux.Ref) bool {
 		}
 	}
 	if len(others) == 0 {
-		return true
+		return
 	}
 	slices.Sort(others)
 	v.Why += fmt.Sprintf("; and no new revision of %s wakes any other Kustomization that is built from it: "+
 		"each gets it at its own interval only (kustomize-controller logs `failed to sort dependencies for revision change`)", first.Source)
 	v.evidence(first.Source, "Kustomizations that it no longer wakes", strings.Join(others, ", "))
-	return true
 }
 
 // eventCycle is a loop that nobody waits in: a readyExpr stands in for the

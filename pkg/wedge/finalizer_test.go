@@ -41,7 +41,8 @@ func TestCRD09(t *testing.T) {
 		does(t, v, Never, "remove-finalizer KubeVirt/kubevirt/kubevirt!", "wait KubeVirt/kubevirt/kubevirt")
 		want := []op{
 			{"test", "/metadata/uid", "uid-kubevirt"},
-			{"test", "/metadata/finalizers/0", "foregroundDeleteKubeVirt"}, {"remove", "/metadata/finalizers/0", nil},
+			{"test", "/metadata/finalizers/0", "foregroundDeleteKubeVirt"},
+			{"remove", "/metadata/finalizers/0", nil},
 		}
 		if got := v.Actions[0].step.(patchStep).ops; !reflect.DeepEqual(got, want) {
 			t.Errorf("patch %v, want %v", got, want)
@@ -136,8 +137,10 @@ func TestHeldInNamespace(t *testing.T) {
 	mentions(t, v, "widget-operator wrote the finalizer, and no workload of that name was seen")
 	want := []op{
 		{"test", "/metadata/uid", "uid-x"},
-		{"test", "/metadata/finalizers/2", "example.com/last"}, {"remove", "/metadata/finalizers/2", nil},
-		{"test", "/metadata/finalizers/1", "example.com/keep"}, {"remove", "/metadata/finalizers/1", nil},
+		{"test", "/metadata/finalizers/2", "example.com/last"},
+		{"remove", "/metadata/finalizers/2", nil},
+		{"test", "/metadata/finalizers/1", "example.com/keep"},
+		{"remove", "/metadata/finalizers/1", nil},
 	}
 	if got := v.Actions[0].step.(patchStep).ops; !reflect.DeepEqual(got, want) {
 		t.Errorf("patch %v, want %v", got, want)

@@ -174,7 +174,7 @@ func TestDISC01OnlyThatFolderIsEverDeleted(t *testing.T) {
 	root := t.TempDir()
 	file := fluxCacheFile(t, root, "10.0.0.1_6443", "test.test/v1/serverresources.json", testdefsNamespaced, time.Hour)
 	for name, s := range map[string]removeCacheStep{
-		"the whole cache":        {filepath.Join(root), cachedHost},
+		"the whole cache":        {root, cachedHost},
 		"all servers":            {filepath.Join(root, "discovery"), cachedHost},
 		"another server's":       {filepath.Join(root, "discovery", "10.0.0.1_6443"), "https://10.0.0.2:6443"},
 		"no host":                {filepath.Join(root, "discovery"), ""},

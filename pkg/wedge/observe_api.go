@@ -8,12 +8,11 @@ import (
 	"encoding/json"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // atOnce is how many lists of one stage are read side by side.
@@ -39,7 +38,7 @@ type apiReader struct {
 func (c *Cluster) observeAPI(ctx context.Context, w *World) []Gap {
 	l, err := newLister(c.cfg)
 	if err != nil {
-		return []Gap{{"the API's own state", err.Error()}}
+		return []Gap{{What: "the API's own state", Why: err.Error()}}
 	}
 	r := &apiReader{lister: l, cluster: c, world: w}
 	w.Unread, w.Backends = map[Part]string{}, map[types.NamespacedName]*Backend{}
@@ -68,7 +67,7 @@ func (r *apiReader) together(ctx context.Context, parts ...func(context.Context)
 func (r *apiReader) gap(what string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.gaps = append(r.gaps, Gap{what, reason(err)})
+	r.gaps = append(r.gaps, Gap{What: what, Why: reason(err)})
 }
 
 func (r *apiReader) unread(p Part, err error) {

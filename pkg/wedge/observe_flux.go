@@ -59,7 +59,7 @@ func (c *Cluster) observeControllers(ctx context.Context, w *World) []Gap {
 	for page := (metav1.ListOptions{LabelSelector: fluxInstances, Limit: pageSize}); ; {
 		list, err := c.apps.Deployments(metav1.NamespaceAll).List(ctx, page)
 		if err != nil {
-			return []Gap{{"Flux's controllers", fmt.Sprintf("list deployments in all namespaces: %v", err)}}
+			return []Gap{{What: "Flux's controllers", Why: fmt.Sprintf("list deployments in all namespaces: %v", err)}}
 		}
 		deployments = append(deployments, list.Items...)
 		if page.Continue = list.Continue; page.Continue == "" {
@@ -75,7 +75,7 @@ func (c *Cluster) observeControllers(ctx context.Context, w *World) []Gap {
 		}
 		var err error
 		if pods[namespace], err = c.pods(ctx, namespace); err != nil {
-			gaps = append(gaps, Gap{"the Pods of Flux's controllers", err.Error()})
+			gaps = append(gaps, Gap{What: "the Pods of Flux's controllers", Why: err.Error()})
 		}
 	}
 	// What is named after its component comes before the shards of it.
@@ -185,7 +185,7 @@ func (c *Cluster) observeDiagnoses(ctx context.Context, w *World) []Gap {
 		}
 		d, err := c.crds.Diagnose(ctx, w.Flux, n.Ref)
 		if err != nil {
-			gaps = append(gaps, Gap{fmt.Sprintf("which kinds %s lacks", n.Ref), err.Error()})
+			gaps = append(gaps, Gap{What: fmt.Sprintf("which kinds %s lacks", n.Ref), Why: err.Error(), Object: &n.Ref})
 			continue
 		}
 		w.Diagnoses = append(w.Diagnoses, d)
@@ -195,7 +195,7 @@ func (c *Cluster) observeDiagnoses(ctx context.Context, w *World) []Gap {
 				continue
 			}
 			if w.Operators[id], err = c.crds.Operator(ctx, t.Relation); err != nil {
-				gaps = append(gaps, Gap{fmt.Sprintf("the operator of %s, which %s waits for", t.Relation.System, n.Ref), err.Error()})
+				gaps = append(gaps, Gap{What: fmt.Sprintf("the operator of %s, which %s waits for", t.Relation.System, n.Ref), Why: err.Error(), Object: &n.Ref})
 			}
 		}
 	}

@@ -119,7 +119,8 @@ func (r *apiReader) held(ctx context.Context) {
 func (r *apiReader) listHeld(ctx context.Context, gvr schema.GroupVersionResource, kind, namespace string, rel *knowledge.Relation) error {
 	found, err := all(ctx, r.lister, query{path: pathOf(gvr, namespace), metadata: true}, func(i *struct {
 		Metadata fields `json:"metadata"`
-	}) (*Held, bool) {
+	},
+	) (*Held, bool) {
 		h := i.Metadata.held(gvr.GroupVersion().String(), kind, gvr.Resource)
 		h.Relation = rel
 		return &h, len(h.Finalizers) > 0

@@ -35,7 +35,8 @@ func (c *Cluster) observeReleases(ctx context.Context, w *World) []Gap {
 	gap := func(r *Release, err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		gaps = append(gaps, Gap{What: "Helm release " + r.Key.String(), Why: err.Error()})
+		object := r.Object()
+		gaps = append(gaps, Gap{What: "Helm release " + r.Key.String(), Why: err.Error(), Object: &object})
 	}
 	var group errgroup.Group
 	group.SetLimit(readers)

@@ -27,6 +27,8 @@ type Plan struct {
 type Gap struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
+	// Object is what could not be judged, absent where it is a whole kind.
+	Object *flux.Ref `json:"object,omitempty"`
 }
 
 // Resolves says whether a controller leaves the state by itself.

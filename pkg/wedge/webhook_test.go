@@ -55,15 +55,18 @@ func TestCRD09Webhook(t *testing.T) {
 		says     []string
 	}{
 		"its Service does not exist": {
-			[]func(*World){virtGone(), hasTrigger(kubevirt(t))}, "no-service", Never, false, remove,
+			[]func(*World){virtGone(), hasTrigger(kubevirt(t))},
+			"no-service", Never, false, remove,
 			[]string{"UPDATE, DELETE of kubevirts.kubevirt.io", "put the operator back"},
 		},
 		"a machine runs": {
-			[]func(*World){virtGone(), holds(running, dataVolume("golden", "Succeeded"))}, "no-service", Never, true, nil,
+			[]func(*World){virtGone(), holds(running, dataVolume("golden", "Succeeded"))},
+			"no-service", Never, true, nil,
 			[]string{"--allow virtualmachineinstance/vms/db", "--allow datavolume/vms/golden"},
 		},
 		"one of two is named": {
-			[]func(*World){virtGone(), holds(running, dataVolume("golden", "Succeeded")), allowing("virtualmachineinstance/vms/db")}, "no-service", Never, true, nil,
+			[]func(*World){virtGone(), holds(running, dataVolume("golden", "Succeeded")), allowing("virtualmachineinstance/vms/db")},
+			"no-service", Never, true, nil,
 			[]string{"--allow datavolume/vms/golden"},
 		},
 		"both are named": {
@@ -71,11 +74,13 @@ func TestCRD09Webhook(t *testing.T) {
 			"no-service", Never, false, remove, nil,
 		},
 		"which machines there are cannot be read": {
-			[]func(*World){virtGone(), func(w *World) { w.Data.Unknown = "virtualmachineinstances is forbidden" }}, "no-service", Never, true, nil,
+			[]func(*World){virtGone(), func(w *World) { w.Data.Unknown = "virtualmachineinstances is forbidden" }},
+			"no-service", Never, true, nil,
 			[]string{"virtualmachineinstances is forbidden"},
 		},
 		"its operator is there and makes the Service": {
-			[]func(*World){virtGone(), hasTrigger(kubevirt(t)), has(deployment("kubevirt", "virt-operator", 2, 0, labels))}, "waiting", When, false, nil,
+			[]func(*World){virtGone(), hasTrigger(kubevirt(t)), has(deployment("kubevirt", "virt-operator", 2, 0, labels))},
+			"waiting", When, false, nil,
 			[]string{"0 of 2 replicas"},
 		},
 		"its Pods are coming up": {
@@ -86,7 +91,8 @@ func TestCRD09Webhook(t *testing.T) {
 		},
 		"the Service is there and nothing behind it": {
 			[]func(*World){service(Backend{Service: svcName("kubevirt", "kubevirt-operator-webhook"), Exists: true, Selector: labels})},
-			"no-workload", Never, false, nil, []string{"not deleted while its Service exists"},
+			"no-workload", Never, false, nil,
+			[]string{"not deleted while its Service exists"},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

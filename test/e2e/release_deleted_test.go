@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -125,7 +125,7 @@ func mendRefused(t *testing.T, s *releaseScene) {
 	if got := s.records(t); got != "v1 uninstalling" {
 		t.Error(got)
 	}
-	s.delete(t, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.ns}})
+	s.delete(t, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.ns}})
 	s.nudge(t)
 	s.gone(t)
 }

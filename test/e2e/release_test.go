@@ -179,7 +179,8 @@ func (w *releaseWorld) newPod(t *testing.T) {
 			}
 			return
 		}
-		if err := w.c.Client().Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+		err := client.IgnoreNotFound(w.c.Client().Delete(ctx, pod, client.GracePeriodSeconds(0)))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,7 +7,6 @@ package e2e
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -254,11 +253,7 @@ func (o *operators) restore(t *testing.T, out outcome) {
 		t.Fatalf("%s\nsays nothing of how to put it back", out)
 	}
 	command, _, _ = strings.Cut(command, "\n")
-	kubectl := exec.CommandContext(t.Context(), o.c.Program("kubectl"), strings.Fields(command)...)
-	kubectl.Env = []string{"KUBECONFIG=" + o.c.Kubeconfig()}
-	if said, err := kubectl.CombinedOutput(); err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", command, err, said)
-	}
+	shellFor(t, o.c).want(t, 0, strings.Fields(command)...)
 }
 
 // withoutNamespace: somebody deletes the operator's namespace, and then its

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
 	"testing"
 	"time"
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
+	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/progress"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
@@ -102,6 +103,7 @@ func (o *Options) plan(world *wedge.World, target *util.Target) (*wedge.Plan, er
 		return nil, err
 	}
 	plan.Verdicts = slices.DeleteFunc(plan.Verdicts, func(v wedge.Verdict) bool { return !o.wants(&v) })
+	plan.Gaps = slices.DeleteFunc(plan.Gaps, func(g wedge.Gap) bool { return g.Object != nil && !o.names(*g.Object) })
 	for i := range plan.Verdicts {
 		o.commands(&plan.Verdicts[i], target)
 	}
@@ -130,10 +132,15 @@ func (o *Options) wants(v *wedge.Verdict) bool {
 	if len(o.Only) > 0 && !slices.Contains(o.Only, string(v.Cause)) {
 		return false
 	}
-	if o.Namespace != "" && v.Object.Namespace != o.Namespace {
+	return o.names(v.Object)
+}
+
+// names is true for an object that was asked about.
+func (o *Options) names(ref flux.Ref) bool {
+	if o.Namespace != "" && ref.Namespace != o.Namespace {
 		return false
 	}
-	return len(o.Names) == 0 || slices.ContainsFunc(o.Names, func(name string) bool { return wedge.Matches(name, v.Object) })
+	return len(o.Names) == 0 || slices.ContainsFunc(o.Names, func(name string) bool { return wedge.Matches(name, ref) })
 }
 
 // dryEnd says how the plan is carried out, and ends a dry run.

@@ -103,7 +103,8 @@ func TestHowItEnds(t *testing.T) {
 		"refused": {wedge.Verdict{Object: db, Refused: "it would lose data"}, wedge.Tally{Refused: 1}, nil, 6, "it would lose data"},
 		"a choice": {
 			wedge.Verdict{Object: db, Choice: &wedge.Choice{Options: []wedge.Option{{Command: "one"}, {Command: "two"}, {Refused: "no"}}}},
-			wedge.Tally{Refused: 1}, nil, 6, "a person has to choose: one\n  or two",
+			wedge.Tally{Refused: 1},
+			nil, 6, "a person has to choose: one\n  or two",
 		},
 		"a gap": {act(wedge.Done, ""), wedge.Tally{Done: 1}, []wedge.Gap{{What: "Helm releases", Why: "secrets is forbidden"}}, 1, "Helm releases: not looked at: secrets is forbidden"},
 	} {
