@@ -100,6 +100,7 @@ type spec struct {
 	Path             string            `json:"path"`
 	KubeConfig       json.RawMessage   `json:"kubeConfig"`
 	Wait             bool              `json:"wait"`
+	Prune            bool              `json:"prune"`
 	HealthChecks     []crossRef        `json:"healthChecks"`
 	HealthCheckExprs []json.RawMessage `json:"healthCheckExprs"`
 	URL              string            `json:"url"`
@@ -254,7 +255,7 @@ func (it *item) kustomization(r Resource) Tier {
 	sp := &it.Spec
 	t.Source = sp.SourceRef.in(it.Metadata.Namespace, "", "")
 	t.Path = sp.Path
-	t.Wait = sp.Wait
+	t.Wait, t.Prune = sp.Wait, sp.Prune
 	for _, h := range sp.HealthChecks {
 		t.HealthChecks = append(t.HealthChecks, h.in(it.Metadata.Namespace, h.APIVersion, h.Kind))
 	}

@@ -48,6 +48,7 @@ type Tier struct {
 	Timeout       time.Duration
 
 	Wait             bool
+	Prune            bool
 	HealthChecks     []Ref
 	HealthCheckExprs bool
 	// Helm is set for a HelmRelease, nil for a Kustomization.

@@ -41,6 +41,8 @@ type API struct {
 	// Lock is the ConfigMap by which cdi-operator knows its CDI resource; nil
 	// when there was no reason to look.
 	Lock *Lock
+	// Named are the objects that a person has named, by the name as typed.
+	Named map[string]Named
 	// Unread is why a part could not be read, by part. Nothing may then be
 	// concluded from its absence.
 	Unread map[Part]string
@@ -167,6 +169,10 @@ type TerminatingNamespace struct {
 // Held is an object that finalizers keep.
 type Held struct {
 	Observed
+
+	// Named is true for one that a person has named, and that would not have
+	// been looked at else.
+	Named bool
 
 	Plural string
 	Owner  Owner

@@ -56,13 +56,16 @@ func (x *execution) until(ctx context.Context, ref flux.Ref, outstanding func() 
 		}
 		return done(u)
 	})
-	if err != nil && ctx.Err() == nil && limited.Err() != nil && !errors.As(err, new(*skip)) {
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && limited.Err() != nil && !errors.As(err, new(*skip)) {
 		return &late{fmt.Sprintf("after %s, %s", x.Timeout, outstanding())}
 	}
 	return err
 }
 
-func (s goneStep) run(ctx context.Context, x *execution, _ *Action) error {
+func (s goneStep) run(ctx context.Context, x *execution, a *Action) error {
 	for _, ref := range s.objects {
 		why := ref.String() + " is still there"
 		err := x.until(ctx, ref, func() string { return why }, func(u *unstructured.Unstructured) (bool, error) {
@@ -75,6 +78,7 @@ func (s goneStep) run(ctx context.Context, x *execution, _ *Action) error {
 			if f := u.GetFinalizers(); len(f) > 0 {
 				why = fmt.Sprintf("%s is still there, held by finalizer %s", ref, strings.Join(f, ", "))
 			}
+			x.Waits(a, why)
 			return false, nil
 		})
 		if err != nil {
@@ -98,6 +102,7 @@ func (outcomeStep) run(ctx context.Context, x *execution, a *Action) error {
 			return false, nil
 		}
 		why = withoutValues(firstLine(ready.Message))
+		x.Waits(a, why)
 		handled, _, _ := unstructured.NestedString(u.Object, "status", "lastHandledReconcileAt")
 		if handled != token || ready.ObservedGeneration < u.GetGeneration() {
 			return false, nil

@@ -145,6 +145,7 @@ func notRunning(c *Controller, ch charge) Verdict {
 		v.Summary = fmt.Sprintf("%s is scaled to zero, so nobody reconciles its %s", c.Deployment, count(ch.objects, "object"))
 		v.Why = "a Deployment stays at the number of replicas that it is given"
 		v.Repair = fmt.Sprintf("set spec.replicas of %s to 1; it then goes on by itself", c.Deployment)
+		v.Commands = []string{fmt.Sprintf("kubectl scale deployment %s --replicas=1 -n %s", c.Deployment.Name, c.Deployment.Namespace)}
 		v.evidence(c.Deployment, "spec.replicas", "0")
 	} else {
 		v.State = "not-ready"

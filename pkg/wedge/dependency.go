@@ -100,11 +100,12 @@ func (w *World) mend(n *tiers.Node, b tiers.Blocker) (repair string, mistake boo
 	return fmt.Sprintf("add %s, or remove it from spec.dependsOn of %s, in git", b.On.Key(), n.Ref), false
 }
 
-// unapplied is a tier that may still bring anything: it is on its way, or
-// fails and is retried. Nil when there is none.
+// unapplied is a tier that may still bring anything, since it is on its way. One
+// that fails and is retried is as likely to be somebody else's trouble. Nil when
+// there is none.
 func (w *World) unapplied(but *tiers.Node) *tiers.Node {
 	for _, n := range w.Graph.Tiers() {
-		if n != but && n.Ref.Kind == flux.KustomizationKind && n.Deleted.IsZero() && (n.State == tiers.Progressing || n.State == tiers.Retrying) {
+		if n != but && n.Ref.Kind == flux.KustomizationKind && n.Deleted.IsZero() && n.State == tiers.Progressing {
 			return n
 		}
 	}
@@ -173,9 +174,9 @@ func (w *World) suspendedDependency(n *tiers.Node, held []heldTier) Verdict {
 		v.Repair = fmt.Sprintf("look at what %s would roll out now, and resume it: set spec.suspend to false", n.Ref)
 	default:
 		v.Actions = []Action{{
-			Verb: Resume, Object: n.Ref,
-			Description: fmt.Sprintf("resume it, and ask kustomize-controller to reconcile it now: it applies %s. Nothing is deleted but what its own prune removes",
-				rollsOut(n)),
+			Verb: Resume, Object: n.Ref, Destructive: n.Prune,
+			Description: fmt.Sprintf("resume it, and ask kustomize-controller to reconcile it now: it applies %s. %s",
+				rollsOut(n), pruning(n)),
 			step: mergeStep{
 				manager: manager, patch: map[string]any{"spec": map[string]any{"suspend": nil}},
 				ask: []string{flux.RequestedAtAnnotation},
@@ -184,6 +185,14 @@ func (w *World) suspendedDependency(n *tiers.Node, held []heldTier) Verdict {
 		}}
 	}
 	return v
+}
+
+// pruning says what a resume may delete.
+func pruning(n *tiers.Node) string {
+	if n.Prune {
+		return "Its prune deletes what git no longer has"
+	}
+	return "Nothing is deleted"
 }
 
 func waits(n int) string {

@@ -28,8 +28,10 @@ type Execution struct {
 	Backups string
 	// Timeout is how long each wait may take.
 	Timeout time.Duration
-	// Say is told of each action before (its Result is empty) and after it.
-	Say func(*Verdict, *Action)
+	// Say is told of each action before (its Result is empty) and after it;
+	// Waits of what an action that waits is still waiting for.
+	Say   func(*Verdict, *Action)
+	Waits func(*Action, string)
 }
 
 // Tally is how the actions of an execution ended.
@@ -44,6 +46,9 @@ type Tally struct {
 // that cannot be repaired does not keep the others from it. The error is for
 // what ends the whole run: the context, or a server that is not proved.
 func (c *Cluster) Execute(ctx context.Context, w *World, verdicts []Verdict, e Execution) (Tally, error) {
+	if e.Waits == nil {
+		e.Waits = func(*Action, string) {}
+	}
 	x := &execution{
 		Execution: e, cluster: c, world: w,
 		own: map[flux.Ref]pin{}, tokens: map[flux.Ref]string{}, deleted: map[flux.Ref]types.UID{},
@@ -156,6 +161,9 @@ func (x *execution) note(a *Action, err error) {
 	case err == nil:
 		a.Result = Done
 		x.tally.Done++
+	case errors.Is(err, context.Canceled):
+		a.Result, a.Message = Failed, "interrupted"
+		x.tally.Failed++
 	case errors.As(err, &coded) && coded.ExitCode() == exitRefused:
 		a.Result, a.Message = Skipped, err.Error()
 		x.tally.Refused++

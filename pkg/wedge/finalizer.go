@@ -31,11 +31,12 @@ func finalizers(w *World) []Verdict {
 	for _, h := range w.Held {
 		// Flux's own objects are told with their releases and controllers.
 		if seen[h.Ref] || h.Deleted.IsZero() || strings.HasSuffix(h.Ref.Group(), ".toolkit.fluxcd.io") ||
-			w.terminating(h.Ref.Namespace) == nil || w.definitionGoes(h) {
+			!h.Named && w.terminating(h.Ref.Namespace) == nil || w.definitionGoes(h) {
 			continue
 		}
 		k := w.keeperOf(h)
 		if k.state == keeperUnknown && w.Now.Sub(h.Deleted) < settle {
+			out = append(out, w.tooYoung(h))
 			continue
 		}
 		if v, ok := w.heldVerdict(h, k); ok {
@@ -43,6 +44,22 @@ func finalizers(w *World) []Verdict {
 		}
 	}
 	return out
+}
+
+// tooYoung is the verdict on an object whose keeper is not known and that is
+// being deleted for a short time only: most go by themselves.
+func (w *World) tooYoung(h *Held) Verdict {
+	names := strings.Join(foreign(h.Finalizers), ", ")
+	v := Verdict{
+		Cause: FinalizerHeld, Object: h.Ref, ResolvesItself: When, State: "deleting",
+		Summary:      fmt.Sprintf("%s is being deleted and is held by %s", h.Ref, names),
+		ResolvesWhen: "as soon as " + names + " is taken off",
+		Why:          fmt.Sprintf("who does that is not known; after %s it counts as held for ever, and %s have passed", span(settle), span(w.Now.Sub(h.Deleted))),
+		Repair: "wait, or look what its controller is doing",
+	}
+	v.since(h.Deleted)
+	v.evidenceHeld(h)
+	return v
 }
 
 func (w *World) definitionGoes(h *Held) bool {

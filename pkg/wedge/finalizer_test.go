@@ -154,10 +154,14 @@ func TestHeldInNamespace(t *testing.T) {
 			o.Ref.APIVersion = "helm.toolkit.fluxcd.io/v2"
 			o.Finalizers = []string{"finalizers.fluxcd.io"}
 		})},
-		"nobody known, just deleted": {namespace, h(func(o *Held) { o.SetBy = []string{"kubectl-create"}; o.Deleted = ago(settle / 2) })},
 	} {
 		t.Run(what, func(t *testing.T) { none(t, finalizers(apiWorld(c...))) })
 	}
+	t.Run("nobody known, just deleted", func(t *testing.T) {
+		v := one(t, finalizers(apiWorld(namespace, h(func(o *Held) { o.SetBy = []string{"kubectl-create"}; o.Deleted = ago(settle / 2) }))))
+		does(t, v, When)
+		mentions(t, v, "after 5m it counts as held for ever, and 2m30s have passed")
+	})
 	t.Run("the workloads could not be read", func(t *testing.T) {
 		v := one(t, finalizers(apiWorld(namespace, h(), func(w *World) { w.Unread[PartWorkloads] = "forbidden" })))
 		mentions(t, v, "the workloads could not be read: forbidden")

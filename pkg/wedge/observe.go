@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
@@ -51,6 +53,12 @@ func New(cfg *rest.Config, deadlocks *crds.Cluster, book *knowledge.Base) (*Clus
 		return nil, fmt.Errorf("client for %s: %w", cfg.Host, err)
 	}
 	return c, nil
+}
+
+// HasNamespace is false for a Namespace that the server says does not exist.
+func (c *Cluster) HasNamespace(ctx context.Context, name string) bool {
+	_, err := c.core.Namespaces().Get(ctx, name, metav1.GetOptions{})
+	return !apierrors.IsNotFound(err)
 }
 
 // protobuf is how records are read: they are hundreds of kilobytes, which JSON

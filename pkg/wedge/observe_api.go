@@ -41,10 +41,11 @@ func (c *Cluster) observeAPI(ctx context.Context, w *World) []Gap {
 		return []Gap{{What: "the API's own state", Why: err.Error()}}
 	}
 	r := &apiReader{lister: l, cluster: c, world: w}
-	w.Unread, w.Backends = map[Part]string{}, map[types.NamespacedName]*Backend{}
+	w.Unread, w.Backends, w.Named = map[Part]string{}, map[types.NamespacedName]*Backend{}, map[string]Named{}
 	r.together(ctx, r.definitions, r.apiServices, r.validating, r.mutating, r.namespaces)
 	r.noDefinitions = w.Unread[PartDefinitions]
 	r.together(ctx, r.backends, r.triggers, r.held)
+	r.named(ctx)
 	if r.trouble() {
 		r.together(ctx, r.workloads, r.data)
 		r.together(ctx, r.pods, r.lock)

@@ -46,21 +46,25 @@ func (a *Action) said(line string) {
 	a.Message += line
 }
 
-// Knows is true when a name is that of a tier, or of a release record.
-func (w *World) Knows(name string) bool {
+// Called are the objects by a name that were seen: tiers, releases, objects of
+// the API's own state, and whatever else a person has named.
+func (w *World) Called(name string) []flux.Ref {
+	all := append(w.refs(), w.Named[name].Found...)
 	if w.Graph != nil {
 		for _, n := range w.Graph.Tiers() {
-			if Matches(name, n.Ref) {
-				return true
-			}
+			all = append(all, n.Ref)
 		}
 	}
 	for _, r := range w.Releases {
-		for _, rev := range r.Revisions {
-			if Matches(name, secretRef(rev)) {
-				return true
-			}
+		if latest := r.Latest(); latest != nil {
+			all = append(all, secretRef(*latest))
 		}
 	}
-	return slices.ContainsFunc(w.refs(), func(r flux.Ref) bool { return Matches(name, r) })
+	var called []flux.Ref
+	for _, ref := range all {
+		if Matches(name, ref) && !slices.Contains(called, ref) {
+			called = append(called, ref)
+		}
+	}
+	return called
 }

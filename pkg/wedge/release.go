@@ -125,7 +125,7 @@ func (w *World) operation(r *Release) operation {
 	if r.Node == nil {
 		switch {
 		case w.Choices.OlderThan == 0:
-			return operation{true, fmt.Sprintf("it began %s ago, and nothing on the cluster tells whether that helm still runs: say with --older-than how old is abandoned", span(age))}
+			return operation{true, fmt.Sprintf("it began %s ago, and nothing on the cluster tells. If you know that it is dead, say with --older-than how old is abandoned", span(age))}
 		case age < w.Choices.OlderThan:
 			return operation{true, fmt.Sprintf("it began %s ago, which is younger than --older-than %s", span(age), w.Choices.OlderThan)}
 		}
@@ -135,10 +135,16 @@ func (w *World) operation(r *Release) operation {
 	switch {
 	case c != nil && c.Started.After(r.started()):
 		return operation{false, fmt.Sprintf("%s has started anew since, %s ago", helmController, span(w.Now.Sub(c.Started)))}
+	case c != nil && !c.Running() && age <= r.Node.Timeout+grace:
+		return operation{true, fmt.Sprintf("%s does not run, but a helm of somebody's may be at work: it began %s ago, and has %s", helmController, span(age), span(r.Node.Timeout))}
 	case age > r.Node.Timeout+grace:
 		return operation{false, fmt.Sprintf("it began %s ago, longer than its timeout of %s", span(age), r.Node.Timeout)}
 	}
-	return operation{true, fmt.Sprintf("%s have passed of %s, and %s more for clocks that differ", span(age), span(r.Node.Timeout), span(grace))}
+	said := fmt.Sprintf("%s have passed of %s", span(age), span(r.Node.Timeout))
+	if age > r.Node.Timeout {
+		said += ", and " + span(grace) + " is given on top"
+	}
+	return operation{true, said}
 }
 
 const helmController = "helm-controller"
@@ -172,20 +178,8 @@ func span(d time.Duration) string {
 // verdict is the beginning of one about the release.
 func (w *World) verdict(r *Release, cause Cause) Verdict {
 	v := Verdict{Cause: cause, Object: r.Object(), State: string(r.Status), ResolvesItself: Never}
-	latest := r.Latest()
-	if latest == nil {
-		return v
-	}
-	record := secretRef(*latest)
-	switch {
-	case r.Broken != nil:
-		v.evidence(record, "data.release", r.Broken.Error())
-	case r.Record != nil:
-		v.evidence(record, "info.status", string(r.Status))
-		if latest.Label != r.Status {
-			v.evidence(record, "metadata.labels.status", string(latest.Label)+", which is not what counts")
-		}
-		v.evidence(record, "info.description", firstLine(r.Record.Description))
+	if r.Latest() != nil {
+		w.recordEvidence(r, &v)
 	}
 	if r.Node != nil {
 		told := map[string]bool{}
@@ -199,11 +193,27 @@ func (w *World) verdict(r *Release, cause Cause) Verdict {
 			}
 		}
 	}
+	return v
+}
+
+// recordEvidence is what the newest record says.
+func (w *World) recordEvidence(r *Release, v *Verdict) {
+	latest := r.Latest()
+	record := secretRef(*latest)
+	switch {
+	case r.Broken != nil:
+		v.evidence(record, "data.release", r.Broken.Error())
+	case r.Record != nil:
+		v.evidence(record, "info.status", string(r.Status))
+		if latest.Label != r.Status {
+			v.evidence(record, "metadata.labels.status", string(latest.Label)+", which is not what counts")
+		}
+		v.evidence(record, "info.description", firstLine(r.Record.Description))
+	}
 	if r.Namesake != nil {
 		v.evidence(record, "metadata.namespace", fmt.Sprintf("%s counts; the records of the same name in namespace %s do not", r.Namespace, r.Namesake.Namespace))
 	}
 	v.since(r.started())
-	return v
 }
 
 // releases calls judge for each release that a verdict may be about.

@@ -38,14 +38,14 @@ func (w *World) maybeRunning(r *Release, v *Verdict, op operation) {
 		v.Summary = fmt.Sprintf("release %s is %s, and may be at work", r.Name, r.Status)
 		v.Why = "a helm that was killed never does"
 		v.ResolvesItself, v.ResolvesWhen = When, "as soon as helm ends, if it still runs"
-		v.Refused = "whether that helm still runs cannot be known: " + op.why
+		v.Refused = "that helm may still run: " + op.why
 		return
 	}
 	v.State = "running"
 	v.Summary = fmt.Sprintf("release %s is %s: in progress, leave it", r.Name, r.Status)
 	v.ResolvesItself = Itself
 	v.ResolvesWhen = fmt.Sprintf("as soon as the operation ends (%s)", op.why)
-	v.Why = "helm-controller may be at work on it"
+	v.Why = "somebody may be at work on it"
 }
 
 func (w *World) pendingManaged(r *Release, v *Verdict) {
@@ -96,7 +96,7 @@ func dying(_ *Release, c *Controller) bool {
 func (w *World) pendingSuspended(r *Release, v *Verdict) {
 	n := r.Node
 	v.ResolvesWhen = "as soon as it is resumed"
-	v.Why = "it is suspended, and helm-controller looks at nothing else before that (internal/controller Reconcile)"
+	v.Why = "it is suspended, and helm-controller looks at nothing else before that"
 	v.evidence(n.Ref, "spec.suspend", suspendedBy(n.Tier))
 	if latest := r.latestSnapshot(); latest != nil {
 		v.evidence(n.Ref, "what a resume rolls out", rollout(r))

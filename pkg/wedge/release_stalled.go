@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/release"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
@@ -36,7 +37,7 @@ func stalled(r *Release, reason string) *metav1.Condition {
 func releaseExhausted(w *World) []Verdict {
 	return w.releases(func(r *Release) *Verdict {
 		c := stalled(r, "RetriesExceeded")
-		if c == nil || r.Status.Pending() {
+		if c == nil || r.Status.Pending() || r.Status == release.Uninstalling {
 			return nil
 		}
 		v := w.verdict(r, ReleaseExhausted)
@@ -51,7 +52,11 @@ func releaseExhausted(w *World) []Verdict {
 		case why != "":
 			v.Refused = why
 		default:
-			act := r.ask(Reset, "reset its failures: requestedAt and resetAt, one value in one patch; it tries the same "+rollout(r)+" again, in place", resetAtAnnotation)
+			try := fmt.Sprintf("it tries the same %s again, in place", rollout(r))
+			if r.Latest() == nil {
+				try = fmt.Sprintf("it installs %s anew, since no record of the release is left", rollout(r))
+			}
+			act := r.ask(Reset, "reset its count of failures (requestedAt and resetAt, one value): "+try, resetAtAnnotation)
 			if up := r.Node.Helm; up.Upgrade.Remediation == "uninstall" || up.LastAction == "install" && up.Install.Retries > 0 {
 				act[0].Destructive = true
 				act[0].Description += "; should it fail again, its remediation uninstalls it"
@@ -67,6 +72,9 @@ func (w *World) cannotReset(r *Release) string {
 	if why := w.moves(r); why != "" {
 		return "the next reconcile would uninstall it: " + why
 	}
+	if hook := w.refusing(r); hook != nil {
+		return fmt.Sprintf("%s, which made it fail, still refuses (%s)", hook, WebhookWithoutEnd)
+	}
 	if left := r.terminating(); len(left) > 0 {
 		return "objects of the former release are still being deleted: " + strings.Join(left, ", ")
 	}
@@ -76,6 +84,21 @@ func (w *World) cannotReset(r *Release) string {
 	return ""
 }
 
+// refusing is the configuration of a webhook that nobody answers and that the
+// HelmRelease has failed on; nil when there is none.
+func (w *World) refusing(r *Release) *flux.Ref {
+	for _, config := range w.Webhooks {
+		for _, dead := range w.deadHooks(config) {
+			for _, c := range r.Node.Conditions {
+				if strings.Contains(c.Message, fmt.Sprintf("failed calling webhook %q", dead.hook.Name)) {
+					return &config.Ref
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // releaseNoTarget judges HelmReleases whose failed upgrade was to be rolled
 // back to a revision that helm-controller no longer knows
 // (internal/reconcile/rollback_remediation.go ErrMissingRollbackTarget). A
@@ -83,7 +106,7 @@ func (w *World) cannotReset(r *Release) string {
 func releaseNoTarget(w *World) []Verdict {
 	return w.releases(func(r *Release) *Verdict {
 		c := stalled(r, "MissingRollbackTarget")
-		if c == nil || r.Status.Pending() {
+		if c == nil || r.Status.Pending() || r.Status == release.Uninstalling {
 			return nil
 		}
 		v := w.verdict(r, ReleaseNoTarget)

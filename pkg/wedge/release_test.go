@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/release"
@@ -116,6 +117,10 @@ func TestReleases(t *testing.T) {
 			world: world(stored(t, release.Deployed, release.PendingUpgrade).managed(), controller(func(c *Controller) { c.Version = "v0.36.2" })),
 			cause: ReleasePending, resolves: Never, says: "does not unlock", acts: "suspend " + hr + ", delete! db.v2, " + woken,
 		},
+		"HELM-02 no controller runs, but a helm may": {
+			world: world(stored(t, release.Deployed, release.PendingUpgrade).began(ago(time.Minute)).managed(), controller(func(c *Controller) { c.Ready, c.Started = 0, time.Time{} })),
+			cause: ReleasePending, resolves: Itself, says: "helm-controller does not run, but a helm of somebody's may be at work",
+		},
 		"no controller runs": {
 			world: world(stored(t, release.Deployed, release.PendingUpgrade).managed(), controller(func(c *Controller) { c.Ready = 0 })),
 			cause: ReleasePending, resolves: When, says: "helm-controller runs",
@@ -151,6 +156,23 @@ func TestReleases(t *testing.T) {
 		"HELM-16 and a failure would uninstall": {
 			world: world(stored(t, release.Failed).managed(exhausted, uninstall)),
 			cause: ReleaseExhausted, resolves: Never, acts: "reset! " + hr + ", wait " + hr,
+		},
+		"HELM-16 no record is left": {
+			world: world((&Release{Key: release.Key{Namespace: "apps", Name: "db"}}).managed(exhausted)),
+			cause: ReleaseExhausted, resolves: Never, says: "Failed to upgrade after 4 attempt(s)", acts: "reset " + hr + ", wait " + hr,
+		},
+		"HELM-16 what made it fail still refuses": {
+			world: world(stored(t, release.Failed).managed(exhausted, says("Ready", metav1.ConditionFalse, "UpgradeFailed", `failed calling webhook "v.example.org": no endpoints`)), func(w *World) {
+				w.Webhooks = []*WebhookConfiguration{{Observed: Observed{Ref: flux.Ref{Kind: "ValidatingWebhookConfiguration", Name: "gone"}}, Webhooks: []Webhook{{
+					Name: "v.example.org", FailClosed: true, Service: types.NamespacedName{Namespace: "ops", Name: "v"}, Rules: []Rule{{Groups: []string{""}, Resources: []string{"pods"}}},
+				}}}}
+				w.Backends = map[types.NamespacedName]*Backend{{Namespace: "ops", Name: "v"}: {Service: types.NamespacedName{Namespace: "ops", Name: "v"}}}
+			}),
+			cause: ReleaseExhausted, resolves: Never, refused: "ValidatingWebhookConfiguration/gone, which made it fail, still refuses",
+		},
+		"HELM-16 while it is being uninstalled": {
+			world: world(stored(t, release.Uninstalling).managed(exhausted)),
+			cause: ReleaseUninstalling, resolves: Never,
 		},
 		"HELM-16 the spec was changed since": {
 			world: world(stored(t, release.Failed).managed(exhausted, func(n *tiers.Node) { n.Generation = 4 })),
@@ -312,7 +334,7 @@ func TestReleases(t *testing.T) {
 				t.Errorf("refused %q, want %q", v.Refused, tt.refused)
 			}
 			chosen := tt.world.Choices.Uninstalling
-			if open := v.Choice != nil; open != (name == "uninstalling, nobody has chosen") {
+			if open := v.Choice != nil; open != (name == "uninstalling, nobody has chosen" || name == "HELM-16 while it is being uninstalled") {
 				t.Errorf("choice %v, chosen %q", v.Choice, chosen)
 			}
 			for _, a := range v.Actions {

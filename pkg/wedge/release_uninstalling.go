@@ -79,7 +79,10 @@ func (w *World) chosen(r *Release, v *Verdict, o Option, plan func(*Release) ([]
 // keeping is the option of marking the record failed: the next upgrade goes on
 // from there, in place, and nothing is recreated.
 func (w *World) keeping(r *Release) Option {
-	o := Option{Value: keepChoice, Keeps: []string{"every object of the release that is still there", "its history"}}
+	o := Option{
+		Value: keepChoice, Keeps: []string{"every object of the release that is still there", "its history"},
+		Notes: []string{fmt.Sprintf("marks the record of revision %d failed instead of uninstalling, after a backup", r.Latest().Version)},
+	}
 	if r.Node == nil {
 		o.Notes = append(o.Notes, "then upgrade it with helm")
 		return o

@@ -118,7 +118,7 @@ func rollout(r *Release) string {
 	if now != "" && now != was {
 		said = fmt.Sprintf("chart %s, where %s was tried last", now, valueOr(nonEmpty(was), "nothing"))
 	}
-	if n.Generation != n.ObservedGeneration {
+	if n.Generation != n.ObservedGeneration && !n.Suspended { // a suspension is a change of the spec, too
 		said += ", with a spec that was changed since"
 	}
 	return said

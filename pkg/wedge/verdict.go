@@ -4,6 +4,7 @@
 package wedge
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -111,6 +112,14 @@ func Address(verdicts []Verdict, complete func(command string) string) {
 			verdicts[i].Commands[j] = complete(c)
 		}
 	}
+}
+
+// About is true for a verdict in which an object takes part: it is what the
+// verdict is about, or was seen for it, or is acted upon.
+func (v *Verdict) About(name string) bool {
+	return Matches(name, v.Object) ||
+		slices.ContainsFunc(v.Evidence, func(e Evidence) bool { return Matches(name, e.Object) }) ||
+		slices.ContainsFunc(v.Actions, func(a Action) bool { return Matches(name, a.Object) })
 }
 
 func (v *Verdict) evidence(object flux.Ref, field, value string) {

@@ -80,7 +80,7 @@ func (w *World) deadWebhook(c *WebhookConfiguration) (Verdict, bool) {
 	worst := slices.MaxFunc(dead, func(a, b deadHook) int { return cmp.Compare(a.state, b.state) })
 	v := Verdict{
 		Cause: WebhookWithoutEnd, Object: c.Ref, ResolvesItself: Never, State: "no-service",
-		Summary: fmt.Sprintf("%s of %s refuses every %s, because nothing answers: %s", worst.hook.Name, c.Ref, worst.hook.blocks(), worst.sentence),
+		Summary: fmt.Sprintf("webhook %s of %s refuses every %s, because nothing answers: %s", worst.hook.Name, c.Ref, worst.hook.blocks(), worst.sentence),
 		Why:     "failurePolicy Fail turns a webhook that is not reached into a refusal, and nothing takes a webhook away whose operator is gone",
 	}
 	for _, d := range dead {
@@ -165,7 +165,7 @@ func (w *World) removeHooks(c *WebhookConfiguration, dead []deadHook) []Action {
 	if w.allGone(c) {
 		return append(actions, Action{
 			Verb: Delete, Object: c.Ref, Destructive: true, step: deleteStep{}, pin: exact,
-			Description: fmt.Sprintf("delete the configuration with its %s: nothing is checked any more in their place. It holds no data; its operator makes it anew",
+			Description: fmt.Sprintf("delete the configuration with its %s: what it checked is checked no more. It holds no data; whatever made it may make it anew",
 				counted(len(c.Webhooks), "webhook", "webhooks")),
 		})
 	}

@@ -37,6 +37,8 @@ type World struct {
 
 // Choices are what a person has decided on the command line.
 type Choices struct {
+	// Names are the objects that are asked about, all where there is none.
+	Names []string
 	// Uninstalling is "finish", "keep", or empty.
 	Uninstalling string
 	// Hooks is true when the hooks of a release shall be run.

@@ -173,7 +173,7 @@ func dryRun(t *testing.T, r *stuckRelease) {
 	before := r.left(t)
 	mark := r.c.Mark()
 	o := r.sh.want(t, 0, "unwedge", "-n", r.ns, "--older-than", "1ms")
-	o.holds(t, o.stdout, "Secret/dry/"+r.record(2)+": uninstalling for", "(release-uninstalling)", "--uninstalling=finish", "--uninstalling=keep", "finish deletes ConfigMap/dry/db-a",
+	o.holds(t, o.stdout, "Release/dry/db v2: uninstalling for", "(release-uninstalling)", "--uninstalling=finish", "--uninstalling=keep", "finish deletes ConfigMap/dry/db-a",
 		"Service/dry/db-kept (helm.sh/resource-policy says keep)", "its hooks are left out: Job/db-hook")
 	o = r.sh.want(t, 3, "unwedge", "-n", r.ns, "--older-than", "1ms", "--exit-code", "-o", "json")
 	if p := planOf(t, o); len(p.Verdicts) != 1 || p.Verdicts[0].Choice == nil || len(p.Verdicts[0].Actions) != 0 {
@@ -243,7 +243,7 @@ func repaired(t *testing.T, r *stuckRelease) {
 	// Done again, there is nothing to do.
 	mark = r.c.Mark()
 	o = r.sh.want(t, 0, r.with("--confirm-destructive")...)
-	o.holds(t, o.stderr, "Nothing is wedged.")
+	o.holds(t, o.stderr, "Nothing is wedged in namespace whole.")
 	if again := r.mutating(t, mark); len(again) != 0 {
 		t.Errorf("sent:\n%s", again)
 	}
@@ -372,7 +372,7 @@ func restored(t *testing.T, r *stuckRelease) {
 	}
 	before := read()
 	o := r.sh.want(t, 0, r.with("--confirm-destructive")...)
-	_, command, found := strings.Cut(o.stderr, "To put back what was backed up: kubectl ")
+	_, command, found := strings.Cut(o.stderr, "To put back what was backed up (the objects, not the data that they held): kubectl ")
 	if !found {
 		t.Fatalf("%s\nsays nothing of how to put it back", o)
 	}

@@ -195,7 +195,7 @@ func printedCommands(t *testing.T, c *cluster.Cluster) {
 	}
 	p.sh.want(t, 0, append(args, "--allow", "secret/"+ns+"/sh.helm.release.v1.web.v2")...)
 	o = p.sh.run(t, append(args, "--allow", "secret/"+ns+"/sh.helm.release.v1.web.v2")...)
-	_, again, found := strings.Cut(o.stderr, "what deletes too: ")
+	_, again, found := strings.Cut(o.stderr, "To do what deletes, too: ")
 	if !found {
 		t.Fatalf("%s\nit does not say how the plan is carried out", o)
 	}

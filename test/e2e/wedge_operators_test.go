@@ -248,7 +248,7 @@ spec:
 // restore types the command that is printed, with the real kubectl.
 func (o *operators) restore(t *testing.T, out outcome) {
 	t.Helper()
-	_, command, found := strings.Cut(out.stderr, "To put back what was backed up: kubectl ")
+	_, command, found := strings.Cut(out.stderr, "To put back what was backed up (the objects, not the data that they held): kubectl ")
 	if !found {
 		t.Fatalf("%s\nsays nothing of how to put it back", out)
 	}

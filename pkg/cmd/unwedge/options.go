@@ -55,7 +55,7 @@ func (f *Flags) AddFlags(cmd *cobra.Command) {
 	fs.StringVar(&f.BackupDir, "backup-dir", f.BackupDir, "Directory for the backups (default: one for this run below ~/.kube/kubestandup)")
 	fs.StringSliceVar(&f.Allow, "allow", f.Allow, "An object, as TYPE/NAME or TYPE/NAMESPACE/NAME, that may be lost or acted upon where the plan asks for it by name")
 	fs.BoolVar(&f.RunHooks, "run-hooks", f.RunHooks, "With --uninstalling=finish: run the deletion hooks of the release, which are left out else")
-	fs.DurationVar(&f.OlderThan, "older-than", f.OlderThan, "How old an operation of plain Helm is that nobody works on any more")
+	fs.DurationVar(&f.OlderThan, "older-than", f.OlderThan, "Take an operation of plain Helm for abandoned when it began longer ago than this (default: never)")
 	fs.BoolVar(&f.ExitCode, "exit-code", f.ExitCode, "Exit with 3 when the plan is not empty")
 	fs.BoolVarP(&f.AllNamespaces, "all-namespaces", "A", f.AllNamespaces, "Look at all namespaces, whatever -n says; this is the default")
 	fs.DurationVar(&f.Timeout, "timeout", f.Timeout, "How long each wait of a repair may take")
@@ -90,14 +90,16 @@ func (f *Flags) ToOptions(args []string) (*Options, error) {
 	o := &Options{
 		Target: f.Target, Apply: f.Apply || f.ConfirmDestructive, ConfirmDestructive: f.ConfirmDestructive,
 		Names: args, Only: f.Only, BackupDir: f.BackupDir, ExitCode: f.ExitCode, Timeout: f.Timeout, Output: f.Output.String(),
-		Choices: wedge.Choices{Uninstalling: f.Uninstalling.String(), Hooks: f.RunHooks, OlderThan: f.OlderThan, Allow: f.Allow},
+		Choices: wedge.Choices{Names: args, Uninstalling: f.Uninstalling.String(), Hooks: f.RunHooks, OlderThan: f.OlderThan, Allow: f.Allow},
 		shell:   f.shell, now: time.Now(),
 	}
 	if ns := f.shell.ConfigFlags.Namespace; ns != nil && !f.AllNamespaces {
 		o.Namespace = *ns
 	}
 	switch {
-	case f.DryRun && o.Apply:
+	case f.DryRun && f.ConfirmDestructive:
+		return nil, usage("--dry-run and --confirm-destructive contradict each other: leave one out")
+	case f.DryRun && f.Apply:
 		return nil, usage("--dry-run and --apply contradict each other: leave one out")
 	case f.Timeout <= 0:
 		return nil, usage("--timeout %s leaves no time", f.Timeout)
@@ -107,6 +109,11 @@ func (f *Flags) ToOptions(args []string) (*Options, error) {
 	for _, only := range f.Only {
 		if !slices.Contains(causes(), only) {
 			return nil, usage("--only %s: no such cause; choose one of: %s", only, strings.Join(causes(), ", "))
+		}
+	}
+	for _, name := range args {
+		if _, rest, _ := strings.Cut(name, "/"); o.Namespace != "" && strings.Contains(rest, "/") && !strings.HasPrefix(rest, o.Namespace+"/") {
+			return nil, usage("-n %s contradicts %s: leave one out", o.Namespace, name)
 		}
 	}
 	for _, name := range slices.Concat(args, f.Allow) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
+	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/progress"
 	"github.com/kubestandup/kubestandup/pkg/wedge"
@@ -52,11 +53,14 @@ func (p *page) say(label, text string) {
 }
 
 func (p *page) verdict(v *wedge.Verdict) {
-	title := fmt.Sprintf("%s: %s", v.Object, v.State)
+	title := fmt.Sprintf("%s: %s", shown(v.Object), v.State)
 	if v.Since != nil {
 		title += " for " + printers.Age(*v.Since, p.now)
 	}
-	p.line(fmt.Sprintf("%s (%s)", title, v.Cause))
+	if v.State != string(v.Cause) {
+		title += fmt.Sprintf(" (%s)", v.Cause)
+	}
+	p.line(title)
 	_, _ = io.WriteString(p.w, printers.Paragraph(2, "", 0, sentence(v.Summary), p.width))
 	for i, e := range v.Evidence {
 		label := ""
@@ -65,14 +69,14 @@ func (p *page) verdict(v *wedge.Verdict) {
 		}
 		about := ""
 		if e.Object != v.Object {
-			about = e.Object.String() + " "
+			about = shown(e.Object) + " "
 		}
-		_, _ = io.WriteString(p.w, printers.Paragraph(2, label, labels, about+e.Field+": "+e.Value, p.width))
+		_, _ = io.WriteString(p.w, printers.Paragraph(2, label, labels, strings.TrimSpace(about+e.Field)+": "+e.Value, p.width))
 	}
 	p.say("ends", ends(v))
 	p.say("repair", sentence(v.Repair))
 	for _, c := range v.Commands {
-		p.say("", c)
+		p.command("", c)
 	}
 	if v.Choice != nil {
 		for _, option := range v.Choice.Options {
@@ -103,7 +107,14 @@ func (p *page) option(o *wedge.Option) {
 		p.say("", "refused: "+o.Refused)
 		return
 	}
-	p.say("", o.Command)
+	p.command("", o.Command)
+}
+
+// command prints one that is meant to be pasted, so it is never folded.
+func (p *page) command(label, text string) {
+	if text != "" {
+		_, _ = io.WriteString(p.w, printers.Paragraph(2, label, labels, text, 0))
+	}
 }
 
 func list(items []string, none string) string {
@@ -136,37 +147,52 @@ func action(i int, a *wedge.Action) string {
 	if a.Destructive {
 		mark = ", DESTRUCTIVE"
 	}
-	said := fmt.Sprintf("%s. %s: %s%s", strconv.Itoa(i+1), a.Object, a.Description, mark)
+	said := fmt.Sprintf("%s. %s: %s%s", strconv.Itoa(i+1), shown(a.Object), a.Description, mark)
 	if a.Message != "" {
 		said += " (" + a.Message + ")"
 	}
 	return said
 }
 
-// sentence ends what is one.
+// shown is how an object is named here: a record by its release, as it is typed.
+func shown(ref flux.Ref) string {
+	if name, ok := strings.CutPrefix(wedge.Arg(ref), "release/"); ok {
+		return "Release/" + name + " " + ref.Name[strings.LastIndex(ref.Name, ".v")+1:]
+	}
+	return ref.String()
+}
+
+// sentence ends what is one. A first word that is a name stays as it is: it may
+// be searched for.
 func sentence(text string) string {
 	if text == "" || strings.HasSuffix(text, ".") {
 		return text
 	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+	first, _, _ := strings.Cut(text, " ")
+	if strings.Trim(first, "abcdefghijklmnopqrstuvwxyz,") == "" {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return text + "."
 }
 
 // say shows actions as they run: on stdout for people, and on stderr where
 // stdout is for a program.
 func (o *Options) say(shown *progress.Progress) func(*wedge.Verdict, *wedge.Action) {
 	return func(_ *wedge.Verdict, a *wedge.Action) {
-		subject := fmt.Sprintf("%s %s", a.Verb, a.Object)
 		if a.Result == "" {
-			shown.Set(subject, a.Description)
+			shown.Set(subject(a), a.Description)
 			return
 		}
 		text := a.Message
 		if a.Backup != "" {
 			text = strings.TrimSpace(text + " (backup " + a.Backup + ")")
 		}
-		shown.Done(subject, string(a.Result), text)
+		shown.Done(subject(a), string(a.Result), text)
 	}
 }
+
+// subject is by what an action that runs is shown.
+func subject(a *wedge.Action) string { return fmt.Sprintf("%s %s", a.Verb, a.Object) }
 
 // restoring says how the backups are put back.
 func (o *Options) restoring(plan *wedge.Plan, dir string, target *util.Target) {
@@ -175,7 +201,7 @@ func (o *Options) restoring(plan *wedge.Plan, dir string, target *util.Target) {
 	}) {
 		return
 	}
-	o.note("To put back what was backed up: kubectl apply --server-side --force-conflicts -f " + quote(dir) + " " + target.KubectlArgs())
+	o.note("To put back what was backed up (the objects, not the data that they held): kubectl apply --server-side --force-conflicts -f " + quote(dir) + " " + target.KubectlArgs())
 }
 
 func quote(path string) string {

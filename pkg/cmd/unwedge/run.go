@@ -34,6 +34,9 @@ func (o *Options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.Namespace != "" && !cluster.HasNamespace(ctx, o.Namespace) {
+		return fmt.Errorf("namespace %s does not exist", o.Namespace)
+	}
 	world, err := cluster.Observe(ctx, o.Choices)
 	if err != nil {
 		return err
@@ -64,6 +67,7 @@ func (o *Options) run(ctx context.Context) error {
 	shown := progress.For(o.shell.ErrOut)
 	tally, err := cluster.Execute(ctx, world, plan.Verdicts, wedge.Execution{
 		Destructive: o.ConfirmDestructive, Backups: backups, Timeout: o.Timeout, Say: o.say(shown),
+		Waits: func(a *wedge.Action, why string) { shown.Set(subject(a), why) },
 	})
 	shown.Close()
 	if o.Output != "" {
@@ -99,10 +103,14 @@ func (o *Options) plan(world *wedge.World, target *util.Target) (*wedge.Plan, er
 		Verdicts: wedge.Judge(world),
 		Gaps:     world.Gaps,
 	}
-	if err := o.known(world, plan.Verdicts); err != nil {
+	if err := o.known(world, plan, target); err != nil {
 		return nil, err
 	}
+	all := len(plan.Verdicts)
 	plan.Verdicts = slices.DeleteFunc(plan.Verdicts, func(v wedge.Verdict) bool { return !o.wants(&v) })
+	if hidden := all - len(plan.Verdicts); o.Namespace != "" && hidden > 0 {
+		o.note(fmt.Sprintf("%d verdicts elsewhere are not shown: leave -n out to see them", hidden))
+	}
 	plan.Gaps = slices.DeleteFunc(plan.Gaps, func(g wedge.Gap) bool { return g.Object != nil && !o.names(*g.Object) })
 	for i := range plan.Verdicts {
 		o.commands(&plan.Verdicts[i], target)
@@ -117,30 +125,74 @@ func (o *Options) plan(world *wedge.World, target *util.Target) (*wedge.Plan, er
 }
 
 // known refuses a name that nothing on the cluster has: a mistyped one must
-// not read as "nothing is wedged".
-func (o *Options) known(world *wedge.World, verdicts []wedge.Verdict) error {
+// not read as "nothing is wedged". Of one that is there and has no verdict it
+// says so.
+func (o *Options) known(world *wedge.World, plan *wedge.Plan, target *util.Target) error {
 	for _, name := range o.Names {
-		found := slices.ContainsFunc(verdicts, func(v wedge.Verdict) bool { return wedge.Matches(name, v.Object) })
-		if !found && !world.Knows(name) {
-			return fmt.Errorf("%s: nothing that unwedge looks at is called so; write TYPE/NAME or TYPE/NAMESPACE/NAME", name)
+		if slices.ContainsFunc(plan.Verdicts, func(v wedge.Verdict) bool { return v.About(name) }) {
+			continue
+		}
+		found := world.Called(name)
+		found = slices.DeleteFunc(found, func(r flux.Ref) bool { return !o.inScope(r) })
+		kind, rest, _ := strings.Cut(name, "/")
+		switch {
+		case len(found) > 0:
+			for _, ref := range found {
+				o.note(o.notWedged(world, ref, target))
+			}
+		case world.Named[name].Kind == "" && kind != "release":
+			return fmt.Errorf("%s: the server has no type %q", name, kind)
+		case len(world.Gaps) == 0:
+			return fmt.Errorf("%s %s does not exist", orText(world.Named[name].Kind, "release"), rest)
 		}
 	}
 	return nil
 }
 
+func orText(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+// notWedged says how an object is that nothing is wedged about.
+func (o *Options) notWedged(world *wedge.World, ref flux.Ref, target *util.Target) string {
+	if world.Graph != nil {
+		if n := world.Graph.Node(ref); n != nil && n.State != tiers.Ready {
+			kind := map[string]string{flux.KustomizationKind: "ks/", flux.HelmReleaseKind: "hr/"}[ref.Kind]
+			return fmt.Sprintf("%s is not Ready, but not wedged: %s. See %s", ref, n.Why, target.Command("tiers", "why "+kind+ref.Key()))
+		}
+	}
+	return ref.String() + " is there, and nothing about it is wedged."
+}
+
+// wants is true for a verdict that was asked for. To be acted upon, it has to
+// be about what was named; to be shown, it is enough that this takes part.
 func (o *Options) wants(v *wedge.Verdict) bool {
 	if len(o.Only) > 0 && !slices.Contains(o.Only, string(v.Cause)) {
 		return false
 	}
-	return o.names(v.Object)
+	if !o.inScope(v.Object) {
+		return false
+	}
+	return len(o.Names) == 0 || slices.ContainsFunc(o.Names, func(name string) bool {
+		return wedge.Matches(name, v.Object) || !o.Apply && v.About(name)
+	})
+}
+
+// inScope is true for what -n leaves in: the namespace, what is in it, and what
+// is in none.
+func (o *Options) inScope(ref flux.Ref) bool {
+	if o.Namespace == "" || ref.Namespace == o.Namespace {
+		return true
+	}
+	return ref.Namespace == "" && (ref.Kind != "Namespace" || ref.Name == o.Namespace)
 }
 
 // names is true for an object that was asked about.
 func (o *Options) names(ref flux.Ref) bool {
-	if o.Namespace != "" && ref.Namespace != o.Namespace {
-		return false
-	}
-	return len(o.Names) == 0 || slices.ContainsFunc(o.Names, func(name string) bool { return wedge.Matches(name, ref) })
+	return o.inScope(ref) && (len(o.Names) == 0 || slices.ContainsFunc(o.Names, func(name string) bool { return wedge.Matches(name, ref) }))
 }
 
 // dryEnd says how the plan is carried out, and ends a dry run.
@@ -153,8 +205,12 @@ func (o *Options) dryEnd(plan *wedge.Plan, target *util.Target) error {
 	case n.open > 0:
 		o.note("Nothing was changed.")
 	}
-	if n.destructive > 0 {
-		o.note("To do all of it, what deletes too: " + target.Command("unwedge", o.again("--confirm-destructive")))
+	switch {
+	case n.destructive == 1:
+		o.note("To do what deletes, too: " + target.Command("unwedge", o.again("--confirm-destructive")))
+	case n.destructive > 1:
+		o.note(fmt.Sprintf("%d of the plans delete something: name one object, or one cause with --only, and add --confirm-destructive, as in %s",
+			n.destructive, target.Command("unwedge", o.example(plan)+" --confirm-destructive")))
 	}
 	if err := gapError(plan); err != nil {
 		return err
@@ -166,6 +222,18 @@ func (o *Options) dryEnd(plan *wedge.Plan, target *util.Target) error {
 		return util.Silent(util.ExitNotReady)
 	}
 	return nil
+}
+
+// example names the first object whose plan deletes something.
+func (o *Options) example(plan *wedge.Plan) string {
+	for i := range plan.Verdicts {
+		if v := &plan.Verdicts[i]; v.Destructive() && v.Refused == "" {
+			alone := *o
+			alone.Names, alone.Only = []string{wedge.Arg(v.Object)}, []string{string(v.Cause)}
+			return strings.TrimSpace(alone.again(""))
+		}
+	}
+	return ""
 }
 
 // end turns how the actions ended into an error and its exit code.
@@ -213,7 +281,7 @@ func (o *Options) failures(v *wedge.Verdict, target *util.Target) []error {
 	case v.Choice != nil:
 		return []error{fmt.Errorf("%s: a person has to choose: %s", v.Object, strings.Join(choices(v), "\n  or "))}
 	case v.Destructive() && !o.ConfirmDestructive:
-		return []error{fmt.Errorf("%s: left as it is, since its repair deletes something: %s", v.Object, target.Command("unwedge", o.again("--confirm-destructive")))}
+		return []error{fmt.Errorf("%s: left as it is, since its repair deletes something, or overwrites what nothing makes again: %s", v.Object, target.Command("unwedge", o.again("--confirm-destructive")))}
 	}
 	var errs []error
 	for _, a := range v.Actions {
@@ -287,14 +355,18 @@ func count(plan *wedge.Plan) counts {
 	return n
 }
 
-// allClear says so when nothing is wedged.
+// allClear says so when nothing has to be done.
 func (o *Options) allClear(plan *wedge.Plan) {
+	in := ""
+	if o.Namespace != "" {
+		in = " in namespace " + o.Namespace
+	}
 	switch {
 	case len(plan.Gaps) > 0 || count(plan).open > 0:
-	case len(plan.Verdicts) == 0:
-		o.note("Nothing is wedged.")
-	default:
-		o.note("Nothing is wedged. What stands above ends by itself, or waits for something else.")
+	case len(plan.Verdicts) > 0:
+		o.note("Nothing has to be done: what stands above ends by itself, or waits for something else.")
+	case len(o.Names) == 0:
+		o.note("Nothing is wedged" + in + ".")
 	}
 }
 

@@ -30,7 +30,8 @@ func typed(t *testing.T, args ...string) (*Options, string, error) {
 func TestWhatIsTypedWrongly(t *testing.T) {
 	for _, tt := range []struct{ args, says string }{
 		{"--apply --dry-run", "--dry-run and --apply contradict each other"},
-		{"--confirm-destructive --dry-run", "contradict"},
+		{"--confirm-destructive --dry-run", "--dry-run and --confirm-destructive contradict each other"},
+		{"hr/apps/db -n other", "-n other contradicts hr/apps/db"},
 		{"--timeout 0s", "--timeout 0s leaves no time"},
 		{"--older-than -1s", "--older-than -1s is no age"},
 		{"--only nothing", "--only nothing: no such cause; choose one of: controller-missing,"},
@@ -168,13 +169,13 @@ func TestPage(t *testing.T) {
            and keeps all
            kubectl unwedge x
 
-HelmRelease/apps/db: asleep (asleep)
+HelmRelease/apps/db: asleep
   It sleeps.
   ends     by itself, at noon
   plan     1. HelmRelease/apps/db: ask it
            2. Secret/apps/r: delete it, DESTRUCTIVE
 
-HelmRelease/apps/db: asleep (asleep)
+HelmRelease/apps/db: asleep
   It sleeps.
   ends     as soon as it wakes
   refused  not safe
