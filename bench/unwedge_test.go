@@ -81,12 +81,16 @@ func fill(b *testing.B, c *cluster.Cluster, releases, revisions int) {
 	group.SetLimit(atOnce)
 	for i := range releases {
 		group.Go(func() error {
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("app-%d", i)}}
+			if _, err := client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
+				return err
+			}
 			for n := 1; n <= revisions; n++ {
 				s := &corev1.Secret{
-					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("sh.helm.release.v1.app-%d.v%d", i, n), Labels: record.Labels},
+					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("sh.helm.release.v1.web.v%d", n), Labels: record.Labels},
 					Type:       record.Type, Data: map[string][]byte{"release": data},
 				}
-				if _, err := client.CoreV1().Secrets("default").Create(ctx, s, metav1.CreateOptions{}); err != nil {
+				if _, err := client.CoreV1().Secrets(ns.Name).Create(ctx, s, metav1.CreateOptions{}); err != nil {
 					return err
 				}
 			}

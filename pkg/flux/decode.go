@@ -145,6 +145,8 @@ type action struct {
 	Remediation *struct {
 		Retries  int    `json:"retries"`
 		Strategy string `json:"strategy"`
+
+		LastFailure bool `json:"remediateLastFailure"`
 	} `json:"remediation"`
 	Replace         bool   `json:"replace"`
 	ChartNameChange string `json:"chartNameChangeStrategy"`

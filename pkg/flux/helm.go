@@ -39,6 +39,8 @@ type Attempts struct {
 	// Strategy is RemediateOnFailure or RetryOnFailure, empty for the default.
 	Strategy string
 	Retries  int
+	// LastFailure is remediateLastFailure: also the last attempt is remediated.
+	LastFailure bool
 	// Remediation is "rollback" or "uninstall", empty for the default: an
 	// install is uninstalled, an upgrade rolled back.
 	Remediation string
@@ -101,7 +103,7 @@ func (a *action) attempts() Attempts {
 		out.Strategy = a.Strategy.Name
 	}
 	if a.Remediation != nil {
-		out.Retries, out.Remediation = a.Remediation.Retries, a.Remediation.Strategy
+		out.Retries, out.Remediation, out.LastFailure = a.Remediation.Retries, a.Remediation.Strategy, a.Remediation.LastFailure
 	}
 	return out
 }

@@ -25,8 +25,8 @@ const pageSize = 500
 // all kinds side by side, one further request when a kind is not served in
 // the version expected, and one GET per object that a readyExpr needs.
 //
-// It returns a *NotInstalledError when the cluster serves no Kustomizations,
-// and the API server's own error, with the list that failed named, otherwise.
+// It returns a *NotInstalledError when the cluster serves neither Kustomizations
+// nor HelmReleases, and the API server's own error, with the list that failed named, otherwise.
 func Read(ctx context.Context, cfg *rest.Config) (*Snapshot, error) {
 	r, err := newReader(cfg)
 	if err != nil {
@@ -66,14 +66,14 @@ func (r *reader) read(ctx context.Context) (*Snapshot, error) {
 	if err := r.retryOtherVersions(ctx, want, parts); err != nil {
 		return nil, err
 	}
+	if !servesTiers(want, parts) {
+		return nil, &NotInstalledError{Server: r.host}
+	}
 	s := &Snapshot{Taken: time.Now()}
 	for i := range parts {
 		p := &parts[i]
 		switch {
 		case apierrors.IsNotFound(p.err):
-			if want[i].Kind == KustomizationKind {
-				return nil, &NotInstalledError{Server: r.host}
-			}
 			continue
 		case p.err != nil:
 			return nil, fmt.Errorf("list %s in all namespaces: %w", want[i].Plural, p.err)
@@ -89,6 +89,17 @@ func (r *reader) read(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// servesTiers is false where no kind of tier is served. One is enough: Flux may
+// be installed with helm-controller and without kustomize-controller.
+func servesTiers(want []Resource, parts []part) bool {
+	for i := range parts {
+		if want[i].IsTier() && !apierrors.IsNotFound(parts[i].err) {
+			return true
+		}
+	}
+	return false
 }
 
 // body is an answer as it came. Result.Raw alone would lose the sentence in

@@ -174,6 +174,20 @@ func TestReadFindsTheVersionOfAnOlderFlux(t *testing.T) {
 	}
 }
 
+// Flux may be installed with one of its controllers alone.
+func TestReadNeedsOneKindOfTier(t *testing.T) {
+	for missing, there := range map[string]string{kustomizations: helmReleases, helmReleases: kustomizations} {
+		w := &wire{
+			answers: map[string]string{"/apis": `{"items":[]}`, there: list(named("podinfo"))},
+			errors:  map[string]*apierrors.StatusError{missing: notFound()},
+		}
+		s, err := w.read(t)
+		if err != nil || !slices.Equal(tierNames(s), []string{"podinfo"}) || len(s.Served) != len(resources())-1 {
+			t.Errorf("without %s: %+v, %v", missing, s, err)
+		}
+	}
+}
+
 func TestReadSaysWhatIsTheMatter(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: HelmGroup, Resource: "helmreleases"}, "", errors.New("no"))
 	for name, tt := range map[string]struct {
@@ -182,8 +196,8 @@ func TestReadSaysWhatIsTheMatter(t *testing.T) {
 		check func(error) bool
 	}{
 		"no Flux": {
-			&wire{answers: map[string]string{"/apis": `{"items":[]}`}, errors: map[string]*apierrors.StatusError{kustomizations: notFound()}},
-			"Flux is not installed there", func(err error) bool {
+			&wire{answers: map[string]string{"/apis": `{"items":[]}`}, errors: map[string]*apierrors.StatusError{kustomizations: notFound(), helmReleases: notFound()}},
+			"it serves neither kustomize.toolkit.fluxcd.io nor helm.toolkit.fluxcd.io, so Flux is not installed there", func(err error) bool {
 				var e *NotInstalledError
 				return errors.As(err, &e)
 			},

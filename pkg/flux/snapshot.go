@@ -72,13 +72,13 @@ func ResourceOf(served []Resource, kind string) (Resource, bool) {
 	return Resource{}, false
 }
 
-// NotInstalledError says that the cluster does not serve Flux's own kinds.
+// NotInstalledError says that the cluster serves no kind of tier.
 type NotInstalledError struct {
 	Server string
 }
 
 func (e *NotInstalledError) Error() string {
-	return fmt.Sprintf("server %s: it serves no %s, so Flux is not installed there; "+
+	return fmt.Sprintf("server %s: it serves neither %s nor %s, so Flux is not installed there; "+
 		"check that this is the cluster you mean (kubectl config current-context), or install Flux (flux install)",
-		e.Server, KustomizeGroup)
+		e.Server, KustomizeGroup, HelmGroup)
 }

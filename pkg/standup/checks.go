@@ -43,7 +43,7 @@ func (p *preflight) kinds(context.Context) (Check, error) {
 	if !slices.ContainsFunc(p.snapshot.Served, func(r flux.Resource) bool { return r.Group == flux.SourceGroup }) {
 		c.Findings = append(c.Findings, finding.Finding{
 			Rule: "flux-sources-not-served", Severity: finding.Error, Blocks: true,
-			Message: "the cluster serves Kustomizations and no source of any kind: Flux is only half installed",
+			Message: "the cluster serves tiers and no source of any kind: Flux is only half installed",
 			Fix:     "install Flux again, whole: flux install",
 		})
 	}

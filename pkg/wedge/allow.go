@@ -12,11 +12,42 @@ import (
 // allows is true when a person has named the object with --allow.
 func (w *World) allows(ref flux.Ref) bool {
 	for _, arg := range w.Choices.Allow {
-		if Matches(arg, ref) {
+		if allowed(arg, ref) {
 			return true
 		}
 	}
 	return false
+}
+
+// allowed is stricter than Matches, because what it names may be lost: one
+// object at most. An object that has a Namespace is named with it, and a kind
+// that has no group is that of Kubernetes or Flux where these have one by that
+// name.
+func allowed(arg string, ref flux.Ref) bool {
+	kind, rest, _ := strings.Cut(arg, "/")
+	if name, ok := releaseOf(ref); ok && strings.EqualFold(kind, releaseType) {
+		return rest == ref.Namespace+"/"+name
+	}
+	if group, known := groupOf(strings.ToLower(ref.Kind)); known && group != ref.Group() && !strings.Contains(kind, ".") {
+		return false
+	}
+	return rest == ref.Key() && Matches(arg, ref)
+}
+
+// groupOf is the group that people mean by a kind that they name alone.
+func groupOf(kind string) (group string, known bool) {
+	switch kind {
+	case "configmap", "endpoints", "event", "limitrange", "namespace", "node", "persistentvolume", "persistentvolumeclaim",
+		"pod", "podtemplate", "replicationcontroller", "resourcequota", "secret", "service", "serviceaccount":
+		return "", true
+	case "helmrelease":
+		return flux.HelmGroup, true
+	case "kustomization":
+		return flux.KustomizeGroup, true
+	case "customresourcedefinition":
+		return "apiextensions.k8s.io", true
+	}
+	return "", false
 }
 
 // Matches is true when TYPE/NAME or TYPE/NAMESPACE/NAME names the object. TYPE
@@ -83,5 +114,9 @@ func Arg(ref flux.Ref) string {
 	if name, ok := releaseOf(ref); ok {
 		return releaseType + "/" + ref.Namespace + "/" + name
 	}
-	return short(strings.ToLower(ref.Kind)) + "/" + ref.Key()
+	kind := strings.ToLower(ref.Kind)
+	if group, known := groupOf(kind); known && group != ref.Group() {
+		return kind + "." + ref.Group() + "/" + ref.Key()
+	}
+	return short(kind) + "/" + ref.Key()
 }

@@ -92,6 +92,8 @@ type Definition struct {
 	StoredVersions []string
 	// Conversion is nil where no webhook converts.
 	Conversion *Conversion
+	// Pruning is nil where there was no reason to compare the schemas.
+	Pruning    *Pruning
 	Conditions []metav1.Condition
 	// Unread is why its objects could not be listed, where that was tried.
 	Unread string

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,7 +34,11 @@ func (x *execution) until(ctx context.Context, ref flux.Ref, outstanding func() 
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = only
-			return client.List(ctx, o)
+			list, err := client.List(ctx, o)
+			if apierrors.IsNotFound(err) {
+				return &unstructured.UnstructuredList{}, nil // the kind went, and the object with it
+			}
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.FieldSelector = only
@@ -101,7 +106,7 @@ func (outcomeStep) run(ctx context.Context, x *execution, a *Action) error {
 		if ready == nil {
 			return false, nil
 		}
-		why = withoutValues(firstLine(ready.Message))
+		why = firstLine(withoutValues(ready.Message))
 		x.Waits(a, why)
 		handled, _, _ := unstructured.NestedString(u.Object, "status", "lastHandledReconcileAt")
 		if handled != token || ready.ObservedGeneration < u.GetGeneration() {

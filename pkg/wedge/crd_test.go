@@ -73,7 +73,7 @@ func TestBIG06(t *testing.T) {
 		"two, and one is looked after": {
 			[]func(*World){
 				going, holding(widget("x", "widget-operator"), widget("y", "other")), has(deployment("ops", "widget-operator", 1, 1, nil)),
-				allowing("widget/y"),
+				allowing("widget/apps/y"),
 			}, Never, []string{"remove-finalizer Widget/apps/y!", "wait Widget/apps/y"}, []string{"the finalizers of 2 objects"},
 		},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
@@ -133,11 +134,17 @@ func (x *execution) repair(ctx context.Context, v *Verdict) error {
 		err := x.act(ctx, a, stopped != nil)
 		x.note(a, err)
 		x.Say(v, a)
+		// A suspension whose answer was lost may have arrived.
+		suspended = suspended || a.Verb == Suspend && !errors.As(err, new(*skip))
 		if err == nil {
-			suspended = suspended || a.Verb == Suspend
 			continue
 		}
-		stopped = err
+		if a.Verb == Resume && suspended {
+			a.Message += "; it is still suspended: run this again, which ends what is left"
+		}
+		if stopped == nil {
+			stopped = err
+		}
 		var ends exitCoder
 		if errors.As(err, &ends) && ends.ExitCode() == exitWrongServer {
 			return err
@@ -198,7 +205,25 @@ func (x *execution) act(ctx context.Context, a *Action, owed bool) error {
 			return err
 		}
 	}
-	return a.step.run(ctx, x, a)
+	err := a.step.run(ctx, x, a)
+	for owed && unreachable(err) {
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryPause):
+			err = a.step.run(ctx, x, a)
+		}
+	}
+	return err
+}
+
+// retryPause is between two tries to reach an API server that is away.
+const retryPause = 500 * time.Millisecond
+
+// unreachable is true for an error of the network: the API server may be back
+// in a moment.
+func unreachable(err error) bool {
+	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
 func (x *execution) holds(ctx context.Context, c condition) error {

@@ -56,6 +56,43 @@ func TestPins(t *testing.T) {
 	}
 }
 
+// TestNeverSuspended: what is being deleted, whatever the plan has seen.
+func TestNeverSuspended(t *testing.T) {
+	live := &unstructured.Unstructured{}
+	live.SetUID("1")
+	now := metav1.Now()
+	live.SetDeletionTimestamp(&now)
+	x := &execution{own: map[flux.Ref]pin{}}
+	for verb, done := range map[Verb]bool{Suspend: false, Nudge: true, SkipHooks: true} {
+		if err := x.verify(&Action{Verb: verb, pin: pin{uid: "1"}}, live); (err == nil) != done {
+			t.Errorf("%s: %v, to be done: %v", verb, err, done)
+		}
+	}
+}
+
+// TestWhatIsRefused: a choice that was not made, what is not safe, and, without
+// a confirmation, what deletes.
+func TestWhatIsRefused(t *testing.T) {
+	gentle, harsh := Action{Verb: Nudge}, Action{Verb: Delete, Destructive: true}
+	for name, tt := range map[string]struct {
+		verdict   Verdict
+		confirmed bool
+		refused   bool
+	}{
+		"gentle":                   {Verdict{Actions: []Action{gentle}}, false, false},
+		"harsh":                    {Verdict{Actions: []Action{gentle, harsh}}, false, true},
+		"harsh, confirmed":         {Verdict{Actions: []Action{gentle, harsh}}, true, false},
+		"not safe, confirmed":      {Verdict{Refused: "no", Actions: []Action{gentle}}, true, true},
+		"a choice, confirmed":      {Verdict{Choice: &Choice{}}, true, true},
+		"nothing to do, confirmed": {Verdict{}, true, false},
+	} {
+		x := &execution{Execution: Execution{Destructive: tt.confirmed}}
+		if got := x.refuses(&tt.verdict); got != tt.refused {
+			t.Errorf("%s: refused %v", name, got)
+		}
+	}
+}
+
 // TestRetriedUninstall: helm-controller retries what has failed, so that its
 // last attempt has always just begun; what makes it fail is told all the same.
 func TestRetriedUninstall(t *testing.T) {

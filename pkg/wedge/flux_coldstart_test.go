@@ -254,7 +254,7 @@ func TestNotAStaleMapper(t *testing.T) {
 		"a newer controller":            func(w *World) { w.Controllers[kustomizeController].Version = "v1.5.0" },
 		"of unknown version":            func(w *World) { w.Controllers[kustomizeController].Version = "latest" },
 		"not seen":                      func(w *World) { w.Controllers = nil },
-		"restarted since":               func(w *World) { w.Controllers[kustomizeController].Started = fluxNow().Add(-30 * time.Minute) },
+		"restarted since":               func(w *World) { w.Controllers[kustomizeController].Youngest = fluxNow().Add(-30 * time.Minute) },
 		"no two attempts since":         func(w *World) { w.Flux.Tiers[0].RetryInterval = 40 * time.Minute },
 		"no CRD":                        func(w *World) { w.Definitions = nil },
 		"its CRD is not Established":    func(w *World) { w.Definitions[0].Conditions = nil },

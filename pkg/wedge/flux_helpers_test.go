@@ -111,7 +111,7 @@ func fluxControllers() map[string]*Controller {
 	for _, name := range []string{sourceController, kustomizeController, helmController} {
 		all[name] = &Controller{
 			Deployment: flux.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "flux-system", Name: name},
-			Wanted:     1, Ready: 1, Version: "v1.6.4", Started: fluxNow().Add(-48 * time.Hour),
+			Wanted:     1, Ready: 1, Version: "v1.6.4", Started: fluxNow().Add(-48 * time.Hour), Youngest: fluxNow().Add(-48 * time.Hour),
 		}
 	}
 	return all

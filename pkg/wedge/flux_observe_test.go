@@ -77,7 +77,8 @@ func TestControllersAreObserved(t *testing.T) {
 	}
 	if c.Deployment.String() != "Deployment/flux-system/helm-controller" || c.Wanted != 1 || c.Ready != 1 || c.Version != "v1.6.4" ||
 		!slices.Equal(c.Args, []string{"--concurrent=20"}) || c.MemoryLimit != "1Gi" || c.Restarts != 7 || c.LastTermination != "OOMKilled" ||
-		!c.LastTerminatedAt.Equal(time.Date(2026, 11, 30, 10, 5, 0, 0, time.UTC)) || !c.Started.Equal(time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)) {
+		!c.LastTerminatedAt.Equal(time.Date(2026, 11, 30, 10, 5, 0, 0, time.UTC)) || !c.Started.Equal(time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)) ||
+		!c.Youngest.Equal(c.Started) {
 		t.Errorf("%+v", c)
 	}
 	if d := w.Deployments[helmController]; d.UID != "u1" || d.Generation != 4 || d.ResourceVersion != "77" || d.Ref != c.Deployment {
@@ -85,6 +86,59 @@ func TestControllersAreObserved(t *testing.T) {
 	}
 	if shard := w.Controllers["helm-controller-shard1"]; shard.Version != "" || shard.Wanted != 1 || shard.Running() {
 		t.Errorf("a port is no tag: %+v", shard)
+	}
+}
+
+// TestControllersStart: an operation is abandoned only when all who may have
+// begun it are gone, so the oldest start counts.
+func TestControllersStart(t *testing.T) {
+	pod := func(app, phase, started, more string) string {
+		return `{"metadata":{"labels":{"app":"` + app + `"}` + more + `},"status":{"phase":"` + phase + `","startTime":"2026-11-30T` + started + `:00Z"}}`
+	}
+	const own, shard, going = "helm-controller", "helm-controller-shard1", `,"deletionTimestamp":"2026-11-30T10:00:00Z"`
+	relabelled := strings.Replace(strings.Replace(shardDeployment, `{"app.kubernetes.io/component":"helm-controller"}`, `{"app.kubernetes.io/component":"helm-controller-shard1"}`, 1),
+		`"flux-system"`, `"shards"`, 1)
+	for name, tt := range map[string]struct {
+		pods, shards      []string
+		deployment        string
+		started, youngest string
+	}{
+		"a leader that drains":          {pods: []string{pod(own, "Running", "07:00", going), pod(own, "Running", "09:00", "")}, started: "07:00", youngest: "09:00"},
+		"a standby that has restarted":  {pods: []string{pod(own, "Running", "09:00", ""), pod(own, "Running", "08:00", "")}, started: "08:00", youngest: "09:00"},
+		"what has ended does not count": {pods: []string{pod(own, "Failed", "06:00", ""), pod(own, "Succeeded", "07:00", ""), pod(own, "Running", "09:00", "")}, started: "09:00", youngest: "09:00"},
+		"a node that is lost":           {pods: []string{pod(own, "Unknown", "06:00", ""), pod(own, "Running", "09:00", "")}, started: "06:00", youngest: "09:00"},
+		"an older shard":                {pods: []string{pod(shard, "Running", "06:00", ""), pod(own, "Running", "09:00", "")}, deployment: shardDeployment, started: "06:00", youngest: "09:00"},
+		"a shard without a Pod":         {pods: []string{pod(own, "Running", "09:00", "")}, deployment: shardDeployment, started: "09:00", youngest: "09:00"},
+		"a shard with a label of its own": {
+			pods: []string{pod(own, "Running", "09:00", "")}, shards: []string{pod(shard, "Running", "05:00", "")},
+			deployment: relabelled, started: "05:00", youngest: "09:00",
+		},
+		"a shard that may not be looked at": {pods: []string{pod(own, "Running", "09:00", "")}, deployment: relabelled, youngest: "09:00"},
+		"none":                              {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deployments := []string{helmDeployment}
+			if tt.deployment != "" {
+				deployments = append(deployments, tt.deployment)
+			}
+			answers := map[string]string{
+				"/apis/apps/v1/deployments":           strings.Replace(fluxListOf("DeploymentList", deployments...), `"v1"`, `"apps/v1"`, 1),
+				"/api/v1/namespaces/flux-system/pods": fluxListOf("PodList", tt.pods...),
+			}
+			if tt.shards != nil {
+				answers["/api/v1/namespaces/shards/pods"] = fluxListOf("PodList", tt.shards...)
+			}
+			w, _, _ := fluxObserved(t, answers)
+			at := func(clock string) (at time.Time) {
+				if clock != "" {
+					at = time.Date(2026, 11, 30, int(clock[1]-'0'), 0, 0, 0, time.UTC)
+				}
+				return at
+			}
+			if c := w.Controllers[helmController]; !c.Started.Equal(at(tt.started)) || !c.Youngest.Equal(at(tt.youngest)) {
+				t.Errorf("started %s, youngest %s", c.Started, c.Youngest)
+			}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ package wedge
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,10 +25,12 @@ type hookStep struct {
 	// an upgrade, from another event, or from the Helm that was killed, and tells
 	// nothing of whether the hook has run at this one.
 	mark string
+	// replace is true where the hook's policy lets an earlier object be deleted.
+	replace bool
 }
 
 // runHook is the action that runs one hook of a release at an event.
-func runHook(r *Release, h release.Hook, event string) (Action, error) {
+func (w *World) runHook(r *Release, h release.Hook, event string) (Action, error) {
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(h.Manifest), &u.Object); err != nil || u.GetKind() == "" || u.GetName() == "" {
 		return Action{}, fmt.Errorf("hook %s/%s: %w", h.Kind, h.Name, errHookManifest)
@@ -43,9 +46,18 @@ func runHook(r *Release, h release.Hook, event string) (Action, error) {
 	annotations[flux.UnwedgeAnnotation] = mark
 	u.SetAnnotations(annotations)
 	ref := flux.Ref{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
+	replace := len(h.DeletePolicies) == 0 || slices.Contains(h.DeletePolicies, "before-hook-creation")
+	switch {
+	case slices.Contains([]string{"Job", "Pod", "ConfigMap", "Secret", "ServiceAccount", "Role", "RoleBinding"}, h.Kind), w.allows(ref):
+	default:
+		return Action{}, fmt.Errorf("hook %s is no work that is done and forgotten: making it anew could lose data: --allow %s", ref, Arg(ref))
+	}
+	description := "run it, as the chart wants at a deletion, and wait until it has ended"
+	if replace {
+		description = "delete what an earlier run of this hook has left by that name, and " + description
+	}
 	return Action{
-		Verb: RunHook, Object: ref, Destructive: true, step: hookStep{u, mark},
-		Description: "run it, as the chart wants at a deletion, and wait until it has ended",
+		Verb: RunHook, Object: ref, Destructive: true, step: hookStep{u, mark, replace}, Description: description,
 	}, nil
 }
 
@@ -63,7 +75,10 @@ func (s hookStep) run(ctx context.Context, x *execution, a *Action) error {
 			a.Message = "it has run already"
 			return nil
 		}
-		// Helm's default policy for a hook: before-hook-creation.
+		// Helm's default policy for a hook is before-hook-creation.
+		if _, hook := live.GetAnnotations()["helm.sh/hook"]; !hook || !s.replace {
+			return &skip{fmt.Sprintf("%s is there already, and is not for this to delete", a.Object)}
+		}
 		if err := (deleteStep{}).run(ctx, x, a); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ type apiReader struct {
 // observeAPI reads the API's own state: one list per kind of it; the
 // EndpointSlices of the namespaces whose Services it names; and, only where
 // something is wrong, the Deployments, the Pods of the namespaces concerned and
-// the objects that finalizers hold.
+// the objects that finalizers hold, and the schemas of a CRD.
 func (c *Cluster) observeAPI(ctx context.Context, w *World) []Gap {
 	l, err := newLister(c.cfg)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Cluster) observeAPI(ctx context.Context, w *World) []Gap {
 	w.Unread, w.Backends, w.Named = map[Part]string{}, map[types.NamespacedName]*Backend{}, map[string]Named{}
 	r.together(ctx, r.definitions, r.apiServices, r.validating, r.mutating, r.namespaces)
 	r.noDefinitions = w.Unread[PartDefinitions]
-	r.together(ctx, r.backends, r.triggers, r.held)
+	r.together(ctx, r.backends, r.triggers, r.held, r.schemas)
 	r.named(ctx)
 	if r.trouble() {
 		r.together(ctx, r.workloads, r.data)

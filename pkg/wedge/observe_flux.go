@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -67,7 +68,7 @@ func (c *Cluster) observeControllers(ctx context.Context, w *World) []Gap {
 		}
 	}
 	var gaps []Gap
-	pods := map[string][]corev1.Pod{}
+	pods, unread := map[string][]corev1.Pod{}, map[string]bool{}
 	for i := range deployments {
 		namespace := deployments[i].Namespace
 		if _, done := pods[namespace]; done {
@@ -75,22 +76,61 @@ func (c *Cluster) observeControllers(ctx context.Context, w *World) []Gap {
 		}
 		var err error
 		if pods[namespace], err = c.pods(ctx, namespace); err != nil {
+			unread[namespace] = true
 			gaps = append(gaps, Gap{What: "the Pods of Flux's controllers", Why: err.Error()})
 		}
 	}
 	// What is named after its component comes before the shards of it.
 	slices.SortStableFunc(deployments, func(a, b appsv1.Deployment) int { return isShard(&a) - isShard(&b) })
 	w.Controllers, w.Deployments = map[string]*Controller{}, map[string]Observed{}
+	families := map[string]string{}
 	for i := range deployments {
 		d := &deployments[i]
 		name := controllerName(d, w.Controllers)
+		families[name] = family(d)
 		w.Controllers[name] = controllerOf(d, pods[d.Namespace])
 		w.Deployments[name] = Observed{
 			Ref: w.Controllers[name].Deployment, UID: d.UID, ResourceVersion: d.ResourceVersion,
 			Generation: d.Generation, Created: d.CreationTimestamp.Time,
 		}
 	}
+	w.startTogether(families, unread)
 	return gaps
+}
+
+// startTogether gives the Deployments that run one controller the oldest start
+// among them: which of the shards works on an object is not looked at. Where
+// the Pods of one could not be listed, nothing is known of any.
+func (w *World) startTogether(families map[string]string, unread map[string]bool) {
+	oldest, unknown := map[string]time.Time{}, map[string]bool{}
+	for name, c := range w.Controllers {
+		f := families[name]
+		unknown[f] = unknown[f] || unread[c.Deployment.Namespace]
+		if at := oldest[f]; at.IsZero() || !c.Started.IsZero() && c.Started.Before(at) {
+			oldest[f] = c.Started
+		}
+	}
+	for name, c := range w.Controllers {
+		if c.Started = oldest[families[name]]; unknown[families[name]] {
+			c.Started = time.Time{}
+		}
+	}
+}
+
+// family is the controller that a Deployment runs, as a shard of it or alone.
+// Shards are named after it, whatever component their labels say.
+func family(d *appsv1.Deployment) string {
+	for _, name := range []string{sourceController, kustomizeController, helmController} {
+		for _, own := range []string{d.Labels[componentLabel], d.Name} {
+			if own == name || strings.HasPrefix(own, name+"-") {
+				return name
+			}
+		}
+	}
+	if component := d.Labels[componentLabel]; component != "" {
+		return component
+	}
+	return d.Name
 }
 
 func (c *Cluster) pods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
@@ -154,8 +194,14 @@ func controllerOf(d *appsv1.Deployment, pods []corev1.Pod) *Controller {
 }
 
 func (c *Controller) addPod(p *corev1.Pod) {
-	if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil && p.Status.StartTime != nil && p.Status.StartTime.After(c.Started) {
-		c.Started = p.Status.StartTime.Time
+	ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	if at := p.Status.StartTime; at != nil && !ended {
+		if c.Started.IsZero() || at.Time.Before(c.Started) {
+			c.Started = at.Time
+		}
+		if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil && at.After(c.Youngest) {
+			c.Youngest = at.Time
+		}
 	}
 	for _, s := range p.Status.ContainerStatuses {
 		c.Restarts = max(c.Restarts, s.RestartCount)

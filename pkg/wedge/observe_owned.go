@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kubestandup/kubestandup/pkg/crds"
@@ -39,6 +39,9 @@ func (c *Cluster) readOwned(ctx context.Context, served *crds.Served, r *Release
 	group, looking := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
 	for i, d := range documents {
+		if why := path.IsValidPathSegmentName(d.Name); len(why) > 0 {
+			return fmt.Errorf("document %d of the manifest has a name that no object can have: it %s", d.Index, why[0])
+		}
 		owned[i] = Owned{Document: d, Ref: flux.Ref{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name}}
 		o := &owned[i]
 		gvk := o.Ref.GroupVersionKind()
@@ -63,39 +66,11 @@ func (c *Cluster) readOwned(ctx context.Context, served *crds.Served, r *Release
 		return err
 	}
 	r.Owned = owned
-	return c.readClaims(ctx, served, r)
-}
-
-// readClaims finds the PersistentVolumeClaims that the garbage collector would
-// delete with an object of the release: those of a StatefulSet with
-// persistentVolumeClaimRetentionPolicy.whenDeleted: Delete, of a DataVolume, of
-// whatever else owns one.
-func (c *Cluster) readClaims(ctx context.Context, served *crds.Served, r *Release) error {
-	claims := schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}
-	res, ok := served.Resource(claims)
-	if !ok {
-		return nil
-	}
-	owners := map[types.UID]*Owned{}
-	var namespaces []string
+	lost := newLoss(c, served, r)
 	for i := range r.Owned {
-		if o := &r.Owned[i]; o.Live != nil && o.Ref.Namespace != "" {
-			owners[o.Live.UID] = o
-			if !slices.Contains(namespaces, o.Ref.Namespace) {
-				namespaces = append(namespaces, o.Ref.Namespace)
-			}
-		}
-	}
-	for _, ns := range namespaces {
-		found, err := c.listMetadata(ctx, crds.ServedKind{Kind: claims, Resource: res}, ns)
-		if err != nil {
-			return err
-		}
-		for i := range found {
-			for _, owner := range found[i].OwnerReferences {
-				if o := owners[owner.UID]; o != nil {
-					o.Lost = append(o.Lost, flux.Ref{APIVersion: "v1", Kind: claims.Kind, Namespace: ns, Name: found[i].Name})
-				}
+		if o := &r.Owned[i]; o.Live != nil {
+			if o.Lost, err = lost.with(ctx, o); err != nil {
+				return err
 			}
 		}
 	}
@@ -134,13 +109,7 @@ func (c *Cluster) look(ctx context.Context, served *crds.Served, r *Release, o *
 	}
 	o.Live = observed(o.Ref, &m.ObjectMeta)
 	o.Owner = otherOwner(&m.ObjectMeta, r)
-	switch o.Ref.GroupVersionKind().GroupKind() {
-	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-		o.Lost, err = c.instances(ctx, served, o.Ref.Name)
-	case schema.GroupKind{Kind: "Namespace"}:
-		o.Lost, err = c.contents(ctx, served, r, o.Ref.Name)
-	}
-	return err
+	return nil
 }
 
 func observed(ref flux.Ref, m *metav1.ObjectMeta) *Observed {
@@ -158,84 +127,15 @@ func observed(ref flux.Ref, m *metav1.ObjectMeta) *Observed {
 // while it is the release itself.
 func otherOwner(m *metav1.ObjectMeta, r *Release) string {
 	name, namespace := m.Annotations[releaseNameMark], m.Annotations[releaseNamespaceMark]
-	switch {
+	switch ks := m.Labels[flux.KustomizeGroup+"/name"]; {
+	case ks != "":
+		return "Kustomization/" + m.Labels[flux.KustomizeGroup+"/namespace"] + "/" + ks
 	case name == "":
-		if ks := m.Labels[flux.KustomizeGroup+"/name"]; ks != "" {
-			return "Kustomization/" + m.Labels[flux.KustomizeGroup+"/namespace"] + "/" + ks
-		}
 		return "nobody that Helm has marked"
-	case name != r.Name || namespace != r.Record.ReleaseNamespace:
+	case name != r.Key.Name || namespace != r.Record.ReleaseNamespace:
 		return "release " + namespace + "/" + name
 	}
 	return ""
-}
-
-// instances are a few resources of a CRD, the plural and group of which are its
-// name.
-func (c *Cluster) instances(ctx context.Context, served *crds.Served, crd string) ([]flux.Ref, error) {
-	plural, group, _ := strings.Cut(crd, ".")
-	for _, k := range served.Kinds() {
-		if k.Kind.Group != group || k.Plural != plural {
-			continue
-		}
-		return c.list(ctx, k, "")
-	}
-	return nil, nil
-}
-
-// contents are the objects in a Namespace that the release does not own and
-// that no cluster is born with.
-func (c *Cluster) contents(ctx context.Context, served *crds.Served, r *Release, namespace string) ([]flux.Ref, error) {
-	var all []flux.Ref
-	seen := map[schema.GroupKind]bool{}
-	for _, k := range served.Kinds() {
-		gk := k.Kind.GroupKind()
-		if !k.Namespaced || !k.Listable || seen[gk] || ephemeral(gk) {
-			continue
-		}
-		seen[gk] = true
-		found, err := c.listMetadata(ctx, k, namespace)
-		if err != nil {
-			return nil, err
-		}
-		for i := range found {
-			m := &found[i]
-			ref := flux.Ref{APIVersion: k.Kind.GroupVersion().String(), Kind: k.Kind.Kind, Namespace: namespace, Name: m.Name}
-			if len(m.OwnerReferences) > 0 || inborn(ref) || strings.HasPrefix(m.Name, "sh.helm.release.v1."+r.Name+".") ||
-				m.Annotations[releaseNameMark] == r.Name && m.Annotations[releaseNamespaceMark] == r.Record.ReleaseNamespace {
-				continue
-			}
-			all = append(all, ref)
-		}
-	}
-	slices.SortFunc(all, flux.Ref.Compare)
-	return all, nil
-}
-
-// ephemeral kinds come and go with others.
-func ephemeral(gk schema.GroupKind) bool {
-	switch gk.Kind {
-	case "Event", "Endpoints", "EndpointSlice", "Lease", "ControllerRevision", "PodMetrics":
-		return true
-	}
-	return false
-}
-
-// inborn objects are in every Namespace.
-func inborn(ref flux.Ref) bool {
-	return ref.Kind == "ConfigMap" && ref.Name == "kube-root-ca.crt" || ref.Kind == "ServiceAccount" && ref.Name == "default"
-}
-
-func (c *Cluster) list(ctx context.Context, k crds.ServedKind, namespace string) ([]flux.Ref, error) {
-	found, err := c.listMetadata(ctx, k, namespace)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]flux.Ref, 0, len(found))
-	for i := range found {
-		out = append(out, flux.Ref{APIVersion: k.Kind.GroupVersion().String(), Kind: k.Kind.Kind, Namespace: found[i].Namespace, Name: found[i].Name})
-	}
-	return out, nil
 }
 
 // listMetadata lists objects of a kind, by their metadata alone.

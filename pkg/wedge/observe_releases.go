@@ -50,8 +50,8 @@ func (c *Cluster) observeReleases(ctx context.Context, w *World) []Gap {
 				return nil
 			}
 			if r.Record != nil && r.objectsMatter() {
-				if err := c.readOwned(ctx, w.Served, r); err != nil {
-					gap(r, err)
+				if r.OwnedUnknown = c.readOwned(ctx, w.Served, r); r.OwnedUnknown != nil {
+					gap(r, r.OwnedUnknown)
 				}
 			}
 			if r.Record != nil && !r.recordMatters() {
@@ -91,6 +91,10 @@ func join(histories []release.History, g *tiers.Graph) []*Release {
 		if r == nil || n.Remote {
 			r = &Release{Key: key, Remote: n.Remote}
 			all = append(all, r)
+		}
+		if r.Node != nil {
+			r.Others = append(r.Others, n.Ref)
+			continue
 		}
 		r.Node = n
 		if ns := wantedNamespace(n.Tier); ns != key.Namespace && byKey[release.Key{Namespace: ns, Name: key.Name}] != nil {
@@ -136,7 +140,13 @@ func (c *Cluster) readRecord(ctx context.Context, r *Release) error {
 	if err != nil {
 		return fmt.Errorf("get %s: %w", secretRef(*r.Latest()), err)
 	}
+	if record.Name != r.Key.Name {
+		r.Broken, r.Status = &release.UnreadableError{Reason: fmt.Sprintf("its payload is that of another release, %s", record.Name)}, release.Unknown
+		r.Foreign = true
+		return nil
+	}
 	r.Record, r.Status = record, record.Status
+	r.Foreign = r.Node == nil && record.ReleaseNamespace != r.Namespace
 	return nil
 }
 

@@ -33,11 +33,21 @@ type Release struct {
 	Status release.Status
 	// Broken is why the highest record cannot be decoded.
 	Broken *release.UnreadableError
+	// Foreign is true for a record that speaks of another release than its place
+	// says, or, with no HelmRelease to tell, of another namespace: Helm keeps its
+	// records where it installs. Whoever may write it need not be one who may
+	// touch what it names.
+	Foreign bool
 	// Good is the newest older record that is deployed or was, by its label.
 	Good *release.Revision
 	// Owned are the objects of the manifest, in the order in which Helm
 	// uninstalls them; read only where something may be done with them.
 	Owned []Owned
+	// OwnedUnknown is why Owned, or what would be lost with it, could not be
+	// read; nil where it was, or was not tried. Nothing may then be deleted.
+	OwnedUnknown error
+	// Others are further HelmReleases that want the same release.
+	Others []flux.Ref
 	// Namesake is another set of records by the same name, in the namespace
 	// that the release is deployed to.
 	Namesake *release.Key
@@ -181,6 +191,9 @@ func (w *World) verdict(r *Release, cause Cause) Verdict {
 	if r.Latest() != nil {
 		w.recordEvidence(r, &v)
 	}
+	if r.ours() {
+		v.evidence(r.Node.Ref, "spec.suspend", "true, by a former run of unwedge that was ended before it could resume it")
+	}
 	if r.Node != nil {
 		told := map[string]bool{}
 		for _, kind := range []string{"Ready", "Stalled", "Released"} {
@@ -220,9 +233,15 @@ func (w *World) recordEvidence(r *Release, v *Verdict) {
 func (w *World) releases(of func(*Release) *Verdict) []Verdict {
 	var out []Verdict
 	for _, r := range w.Releases {
-		if v := of(r); v != nil {
-			out = append(out, *v)
+		v := of(r)
+		if v == nil {
+			continue
 		}
+		if len(r.Others) > 0 && (len(v.Actions) > 0 || v.Choice != nil) {
+			v.Actions, v.Choice = nil, nil
+			v.Refused = fmt.Sprintf("%s and %s want the same release: what is done for one is done to the other. Remove one of them first", r.Node.Ref, some(r.Others))
+		}
+		out = append(out, *v)
 	}
 	return out
 }

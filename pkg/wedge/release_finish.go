@@ -17,6 +17,14 @@ import (
 // it keeps, and why it would be refused.
 func (w *World) finishing(r *Release) Option {
 	o := Option{Value: finishChoice}
+	if o.Refused = r.unknown(); o.Refused != "" {
+		return o
+	}
+	if r.Foreign && !w.allows(secretRef(*r.Latest())) {
+		o.Refused = fmt.Sprintf("its record is in namespace %s and names objects in %s, which Helm never does: whoever wrote it may be one who may not touch these. --allow %s",
+			r.Namespace, r.Record.ReleaseNamespace, Arg(secretRef(*r.Latest())))
+		return o
+	}
 	var lost []string
 	for i := range r.Owned {
 		obj := &r.Owned[i]
@@ -65,6 +73,8 @@ func (o *Owned) losing() string {
 	switch {
 	case o.Kind == "PersistentVolumeClaim" && o.APIVersion == "v1":
 		return "holds data"
+	case virtual(o.Ref.Group()):
+		return "runs virtual machines, or holds their disks"
 	case len(o.Lost) > 0:
 		return "takes with it " + some(o.Lost)
 	}
@@ -110,7 +120,7 @@ func (w *World) deleteObjects(r *Release) []Action {
 		}
 		acts = append(acts, Action{
 			Verb: Delete, Object: o.Ref, Destructive: true, Description: description,
-			pin: o.Live.pin(), step: deleteStep{},
+			pin: o.Live.pin(), step: deleteOwnedStep{r, *o},
 		})
 	}
 	if len(going) > 0 {
@@ -144,7 +154,7 @@ func (w *World) finishWithHooks(r *Release) ([]Action, error) {
 		hooks := r.hooks(event)
 		slices.SortStableFunc(hooks, func(a, b release.Hook) int { return a.Weight - b.Weight })
 		for _, h := range hooks {
-			run, err := runHook(r, h, event)
+			run, err := w.runHook(r, h, event)
 			if err != nil {
 				return nil, err
 			}
@@ -155,6 +165,15 @@ func (w *World) finishWithHooks(r *Release) ([]Action, error) {
 		}
 	}
 	return append(acts, deleteRecords(r)...), nil
+}
+
+// unknown is why nothing can be said of what the release owns, empty when it
+// could be looked at.
+func (r *Release) unknown() string {
+	if r.OwnedUnknown == nil {
+		return ""
+	}
+	return "what is left of the release could not be looked at: " + r.OwnedUnknown.Error()
 }
 
 // unserved names the objects of the manifest whose kind is not served.

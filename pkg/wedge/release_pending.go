@@ -66,6 +66,8 @@ func (w *World) pendingManaged(r *Release, v *Verdict) {
 		v.ResolvesItself, v.ResolvesWhen = Itself, "as soon as helm-controller has uninstalled it"
 	case !unlocks(c):
 		w.pendingOld(r, v, c)
+	case r.OwnedUnknown != nil:
+		v.Refused = r.unknown()
 	case len(leftovers) > 0:
 		v.ResolvesWhen = "as soon as what is left of the former release is gone: " + strings.Join(leftovers, ", ")
 		v.Why = "objects of the release are still being deleted; an install that races them loses data"

@@ -26,6 +26,15 @@ func releaseUnreadable(w *World) []Verdict {
 			v.ResolvesItself = Itself
 			return &v
 		}
+		switch {
+		case r.Foreign:
+			v.Refused = "the record may be a forgery: see who wrote it"
+			return &v
+		case r.deleting() && len(r.Revisions) == 1 && !w.allows(secretRef(*r.Latest())):
+			v.Refused = fmt.Sprintf("%s is being deleted, and this is the only record: without it helm-controller lets go, and what the release owns, which nothing tells, is left behind: --allow %s",
+				r.Node.Ref, Arg(secretRef(*r.Latest())))
+			return &v
+		}
 		v.Actions = r.bracket(ReleaseUnreadable, []Action{
 			deleteRecord(*r.Latest(), " alone; the backup keeps its bytes"),
 		})
@@ -47,9 +56,16 @@ func releaseUninstalled(w *World) []Verdict {
 		v.Repair = "`install.replace: true` in the HelmRelease does it too; never roll such a release back"
 		var left []string
 		for _, o := range r.Owned {
-			if o.Live != nil && o.kept() == "" {
+			switch {
+			case o.Unknown:
+				left = append(left, fmt.Sprintf("%s (discovery of %s fails)", o.Ref, o.APIVersion))
+			case o.Live != nil && o.kept() == "":
 				left = append(left, o.Ref.String())
 			}
+		}
+		if why := r.unknown(); why != "" {
+			v.Refused = why
+			return &v
 		}
 		if len(left) > 0 {
 			v.Refused = "objects of the release are still there, so that it was not uninstalled to the end: " + strings.Join(left, ", ")

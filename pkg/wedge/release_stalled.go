@@ -57,7 +57,7 @@ func releaseExhausted(w *World) []Verdict {
 				try = fmt.Sprintf("it installs %s anew, since no record of the release is left", rollout(r))
 			}
 			act := r.ask(Reset, "reset its count of failures (requestedAt and resetAt, one value): "+try, resetAtAnnotation)
-			if up := r.Node.Helm; up.Upgrade.Remediation == "uninstall" || up.LastAction == "install" && up.Install.Retries > 0 {
+			if up := r.Node.Helm; up.Upgrade.Remediation == "uninstall" || up.LastAction == "install" && (up.Install.Retries > 0 || up.Install.LastFailure) {
 				act[0].Destructive = true
 				act[0].Description += "; should it fail again, its remediation uninstalls it"
 			}
@@ -74,6 +74,9 @@ func (w *World) cannotReset(r *Release) string {
 	}
 	if hook := w.refusing(r); hook != nil {
 		return fmt.Sprintf("%s, which made it fail, still refuses (%s)", hook, WebhookWithoutEnd)
+	}
+	if why := r.unknown(); why != "" {
+		return why
 	}
 	if left := r.terminating(); len(left) > 0 {
 		return "objects of the former release are still being deleted: " + strings.Join(left, ", ")

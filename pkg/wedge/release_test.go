@@ -4,7 +4,9 @@
 package wedge
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,7 +104,7 @@ func TestReleases(t *testing.T) {
 			cause: ReleasePending, resolves: Never, says: "revision 2, the newest that was good",
 		},
 		"the same, its hooks fail": {
-			world: world(stored(t, release.Superseded, release.Deployed, release.PendingUpgrade), old, allow("secret/sh.helm.release.v1.db.v3")),
+			world: world(stored(t, release.Superseded, release.Deployed, release.PendingUpgrade), old, allow("secret/apps/sh.helm.release.v1.db.v3")),
 			cause: ReleasePending, resolves: Never, acts: "delete! db.v3",
 		},
 		"the same, a kind is missing": {
@@ -178,7 +180,7 @@ func TestReleases(t *testing.T) {
 			world: world(stored(t, release.Failed).managed(exhausted, func(n *tiers.Node) { n.Generation = 4 })),
 		},
 		"HELM-17 the label says otherwise": {
-			world: world(labelled(stored(t, release.Deployed, release.PendingUpgrade), release.Deployed), old, allow("secret/sh.helm.release.v1.db.v2")),
+			world: world(labelled(stored(t, release.Deployed, release.PendingUpgrade), release.Deployed), old, allow("secret/apps/sh.helm.release.v1.db.v2")),
 			cause: ReleasePending, resolves: Never, says: "deployed, which is not what counts", acts: "delete! db.v2",
 		},
 		"HELM-19 the record is too big": {
@@ -298,6 +300,63 @@ func TestReleases(t *testing.T) {
 			}), finish),
 			cause: ReleaseUninstalling, resolves: Never, refused: "StatefulSet/apps/db takes with it PersistentVolumeClaim/apps/data-db-0: --allow statefulset/apps/db",
 		},
+		"finish, what is left could not be looked at": {
+			world: world(unlooked(stored(t, release.Uninstalling)).managed(), finish),
+			cause: ReleaseUninstalling, resolves: Never, refused: "could not be looked at: configmaps is forbidden",
+		},
+		"HELM-24 what is left could not be looked at": {
+			world: world(unlooked(stored(t, release.Uninstalled)).managed()),
+			cause: ReleaseUninstalled, resolves: Never, refused: "could not be looked at",
+		},
+		"HELM-24 discovery of a kind fails": {
+			world: world(stored(t, release.Uninstalled).managed().owned("Gadget", "g", absent, func(o *Owned) { o.Served, o.Unknown = false, true })),
+			cause: ReleaseUninstalled, resolves: Never, refused: "Gadget/apps/g (discovery of v1 fails)",
+		},
+		"HELM-16 what is left could not be looked at": {
+			world: world(unlooked(stored(t, release.Failed)).managed(exhausted)),
+			cause: ReleaseExhausted, resolves: Never, refused: "could not be looked at",
+		},
+		"HELM-11 what is left could not be looked at": {
+			world: world(unlooked(stored(t, release.PendingInstall)).managed()),
+			cause: ReleasePending, resolves: When, refused: "could not be looked at",
+		},
+		"being deleted, and not looked at": {
+			world: world(unlooked(stored(t, release.Uninstalling)).managed(deletedNode)),
+			cause: ReleaseUninstalling, resolves: When, refused: "could not be looked at",
+		},
+		"finish, a record that names another namespace": {
+			world: world(forged(stored(t, release.Uninstalling)).owned("Service", "db"), finish, old),
+			cause: ReleaseUninstalling, resolves: Never, refused: "which Helm never does",
+		},
+		"unreadable, of another release": {
+			world: world(forged(broken(stored(t, release.Deployed))).managed()),
+			cause: ReleaseUnreadable, resolves: Never, refused: "may be a forgery",
+		},
+		"unreadable, the only one of a HelmRelease that is deleted": {
+			world: world(broken(stored(t, release.Deployed)).managed(deletedNode)),
+			cause: ReleaseUnreadable, resolves: Never, refused: "is left behind: --allow release/apps/db",
+		},
+		"the same, allowed  ": {
+			world: world(broken(stored(t, release.Deployed)).managed(deletedNode), allow("release/apps/db")),
+			cause: ReleaseUnreadable, resolves: Never, acts: "delete! db.v1",
+		},
+		"two HelmReleases want it": {
+			world: world(shared(stored(t, release.Uninstalling)).managed(), finish),
+			cause: ReleaseUninstalling, resolves: Never, refused: "HelmRelease/apps/db and HelmRelease/apps/twin want the same release",
+		},
+		"finish would take virtual machines with it": {
+			world: world(stored(t, release.Uninstalling).managed().owned("CDI", "cdi", func(o *Owned) { o.Ref.APIVersion = "cdi.kubevirt.io/v1beta1" }), finish),
+			cause: ReleaseUninstalling, resolves: Never, refused: "CDI/apps/cdi runs virtual machines, or holds their disks",
+		},
+		"our own suspension is seen": {
+			world: world(stored(t, release.Uninstalling).managed(suspendedNode(manager), ourMark), keep),
+			cause: ReleaseUninstalling, resolves: Never, says: "a former run of unwedge", acts: "mark-failed! db.v1, " + woken,
+		},
+		"finish with hooks": {
+			world: world(hooked(t, stored(t, release.Uninstalling)).managed().owned("Service", "db"), finish, func(w *World) { w.Choices.Hooks = true }),
+			cause: ReleaseUninstalling, resolves: Never,
+			acts: "suspend " + hr + ", run-hook! Job/apps/backup, delete! Service/apps/db, wait " + hr + ", delete! db.v1, " + woken,
+		},
 		"suspended while it is deleted": {
 			world: world(stored(t, release.Uninstalling).managed(deletedNode, suspendedNode("flux"))),
 			cause: ReleaseUninstalling, resolves: Itself, says: "leaves behind what it owns",
@@ -363,6 +422,67 @@ func TestSecretValues(t *testing.T) {
 		says("Ready", metav1.ConditionFalse, "InstallFailed", `Secret "db" is invalid: Invalid value: `+marker)))
 	if said := fmt.Sprintf("%+v", only(t, w)); strings.Contains(said, marker) {
 		t.Errorf("%s holds the value", said)
+	}
+}
+
+func unlooked(r *Release) *Release {
+	r.OwnedUnknown = errors.New("configmaps is forbidden")
+	return r
+}
+
+func forged(r *Release) *Release {
+	r.Foreign = true
+	if r.Record != nil {
+		r.Record.ReleaseNamespace = "victim"
+	}
+	return r
+}
+
+func shared(r *Release) *Release {
+	r.Others = []flux.Ref{{Kind: flux.HelmReleaseKind, Namespace: "apps", Name: "twin"}}
+	return r
+}
+
+// TestWhatFinishDeletes is told before, with what it keeps and why.
+func TestWhatFinishDeletes(t *testing.T) {
+	r := stored(t, release.Superseded, release.Uninstalling).managed().owned("Service", "db").owned("ConfigMap", "gone", absent).
+		owned("Secret", "kept", func(o *Owned) { o.Keep = true }).owned("ConfigMap", "theirs", func(o *Owned) { o.Owner = "release apps/other" })
+	options := only(t, world(r)).Choice.Options
+	finish, keep := options[0], options[1]
+	if got := strings.Join(finish.Deletes, ", "); got != "Service/apps/db, Secret/apps/sh.helm.release.v1.db.v1, Secret/apps/sh.helm.release.v1.db.v2" {
+		t.Errorf("finish deletes %s", got)
+	}
+	if got := strings.Join(finish.Keeps, ", "); got != "Secret/apps/kept (helm.sh/resource-policy says keep), ConfigMap/apps/theirs (it now belongs to release apps/other)" {
+		t.Errorf("finish keeps %s", got)
+	}
+	if len(keep.Deletes) > 0 || len(keep.Keeps) == 0 || !strings.Contains(keep.Notes[0], "revision 2 failed instead of uninstalling") {
+		t.Errorf("keep: %+v", keep)
+	}
+	// What is kept goes where a person names it.
+	w := world(r, func(w *World) { w.Choices.Allow = []string{"secret/apps/kept"} })
+	if got := only(t, w).Choice.Options[0]; !slices.Contains(got.Deletes, "Secret/apps/kept") || len(got.Keeps) != 1 {
+		t.Errorf("finish with --allow: %+v", got)
+	}
+}
+
+// TestOtherOwner: an object that somebody else has taken over is not the
+// release's any more.
+func TestOtherOwner(t *testing.T) {
+	r := stored(t, release.Uninstalling)
+	helm := func(name, namespace string) map[string]string {
+		return map[string]string{releaseNameMark: name, releaseNamespaceMark: namespace}
+	}
+	ks := map[string]string{flux.KustomizeGroup + "/name": "infra", flux.KustomizeGroup + "/namespace": "flux-system"}
+	for want, m := range map[string]metav1.ObjectMeta{
+		"":                                {Annotations: helm("db", "apps")},
+		"release apps/other":              {Annotations: helm("other", "apps")},
+		"release elsewhere/db":            {Annotations: helm("db", "elsewhere")},
+		"nobody that Helm has marked":     {},
+		"Kustomization/flux-system/infra": {Labels: ks, Annotations: helm("db", "apps")},
+	} {
+		if got := otherOwner(&m, r); got != want {
+			t.Errorf("%+v: %q, want %q", m, got, want)
+		}
 	}
 }
 

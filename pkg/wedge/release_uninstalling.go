@@ -129,6 +129,8 @@ func (w *World) uninstallingDeleted(r *Release, v *Verdict) {
 				Description: "ask helm-controller to look: with no record left it lets the HelmRelease go",
 			})
 		}
+	case r.OwnedUnknown != nil:
+		v.ResolvesWhen, v.Refused = "as soon as what refuses the deletion no longer does", r.unknown()
 	case len(r.unserved()) > 0:
 		v.ResolvesWhen = "as soon as the kinds are served again, or the record no longer names them"
 		v.Why = "Helm maps every object of the manifest before it deletes any, and these kinds are not served: " + strings.Join(r.unserved(), ", ")

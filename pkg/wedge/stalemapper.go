@@ -46,7 +46,7 @@ func (w *World) staleMapper(d *crds.Diagnosis, n *tiers.Node) (Verdict, bool) {
 	since := established(definition)
 	ready := meta.FindStatusCondition(n.Conditions, "Ready")
 	if !ok || since.IsZero() || ready == nil || n.RetryInterval <= 0 || n.AwaitsDependencies() ||
-		!keepsNoMatch(c) || !c.Running() || c.Started.IsZero() || !c.Started.Before(since) {
+		!keepsNoMatch(c) || !c.Running() || c.Youngest.IsZero() || !c.Youngest.Before(since) {
 		return Verdict{}, false
 	}
 	// A failure is tried again after retryInterval, so the attempt before the
@@ -66,7 +66,7 @@ func (w *World) staleMapper(d *crds.Diagnosis, n *tiers.Node) (Verdict, bool) {
 	v.evidence(n.Ref, "Ready", fmt.Sprintf("%s (at %s)", firstLine(ready.Message), stamp(ready.LastTransitionTime.Time)))
 	v.evidence(definition.Ref, "Established", "True since "+stamp(since))
 	v.evidence(c.Deployment, "image", c.Version)
-	v.evidence(c.Deployment, "running since", stamp(c.Started))
+	v.evidence(c.Deployment, "running since", stamp(c.Youngest))
 	v.evidence(n.Ref, "spec.retryInterval", n.RetryInterval.String()+" (what Flux resolves)")
 	seen := w.Deployments[kustomizeController]
 	v.Actions = []Action{{

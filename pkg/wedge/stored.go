@@ -98,6 +98,9 @@ func (w *World) heldVersions(d *Definition, refused []refusedVersion) (Verdict, 
 		v.Refused = "its storage version is not among status.storedVersions, or no version is served: what is stored cannot be told"
 		return v, true
 	}
+	if v.Refused = d.loses(); v.Refused != "" {
+		return v, true
+	}
 	v.Actions = []Action{
 		{
 			Verb: Rewrite, Object: d.Ref, pin: pin{uid: d.UID, generation: d.Generation},
@@ -133,10 +136,13 @@ func (w *World) again(m message) []Action {
 	return nil
 }
 
+// gitIsOlder is the state in which nothing on the cluster is to be changed.
+const gitIsOlder = "git-is-older"
+
 // rolledBack is the opposite case: the version that is missing is the one that
 // objects are stored in now, so the manifest is older than the cluster.
 func (w *World) rolledBack(v Verdict, d *Definition, r refusedVersion) Verdict {
-	v.State = "git-is-older"
+	v.State = gitIsOlder
 	v.Summary = fmt.Sprintf("git is older than the cluster: %s applies a %s without %s, which is the version that objects are stored in", r.tier, d.Ref, r.version)
 	v.Why = "the API server refuses a CRD that could not read what is stored"
 	v.Repair = fmt.Sprintf("bring the source of %s forward to a release whose CRD has %s. Nothing on the cluster is to be changed: "+

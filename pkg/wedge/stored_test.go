@@ -5,12 +5,13 @@ package wedge
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 )
 
 func widgetsStored(versions []Version, stored ...string) *Definition {
 	d := crd("obs.example.com", "Widget", "widgets", versions...)
-	d.StoredVersions = stored
+	d.StoredVersions, d.Pruning = stored, &Pruning{}
 	return d
 }
 
@@ -57,8 +58,27 @@ func TestBIG04BeforeTheUpgrade(t *testing.T) {
 	if v.State != "stored-unserved" {
 		t.Errorf("state %s", v.State)
 	}
-	v = one(t, storedVersions(apiWorld(defines(widgetsStored([]Version{{"v1", true, true}}, "v1beta1", "v1"))))) // not in spec.versions at all
-	does(t, v, Never, "rewrite "+crd, "patch "+crd)
+	for what, tt := range map[string]struct {
+		pruning *Pruning
+		says    string
+	}{
+		"fields would be lost": {&Pruning{Fields: []string{".spec.a of v1beta1", ".spec.b[].c of v1beta1"}}, "the schema of v1 lacks fields that objects may hold: .spec.a of v1beta1, .spec.b[].c of v1beta1."},
+		"very many":            {&Pruning{Fields: strings.Split(strings.Repeat("x", 12), "")}, ", and 2 more."},
+		"it cannot be told":    {&Pruning{Unknown: "you may not"}, "could not be compared, so it cannot be told whether writing its objects as v1 would lose fields: you may not"},
+		"nobody has looked":    {nil, "were not compared"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			d := widgetsStored(unserved, "v1beta1", "v1")
+			d.Pruning = tt.pruning
+			v := one(t, storedVersions(apiWorld(defines(d))))
+			does(t, v, Never)
+			if !strings.Contains(v.Refused, tt.says) {
+				t.Errorf("refused: %s", v.Refused)
+			}
+			d.Conversion = &Conversion{}
+			does(t, one(t, storedVersions(apiWorld(defines(d)))), Never, "rewrite "+crd, "patch "+crd) // the webhook's answer
+		})
+	}
 	t.Run("the storage version is not among them", func(t *testing.T) {
 		v := one(t, storedVersions(apiWorld(defines(widgetsStored(unserved, "v1beta1")))))
 		does(t, v, Never)

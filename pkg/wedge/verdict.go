@@ -4,6 +4,7 @@
 package wedge
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -128,12 +129,23 @@ func (v *Verdict) evidence(object flux.Ref, field, value string) {
 	}
 }
 
-// withoutValues cuts an API server's error about a Secret before the value
-// that it quotes. Such errors stand in conditions and in records.
+// quoting is what a value follows in the errors of the API server:
+// field.Error of apimachinery, and structured-merge-diff (typed/helpers.go),
+// which prints what it did not expect. The value may hold anything, so that its
+// end cannot be told.
+func quoting() *regexp.Regexp {
+	return regexp.MustCompile(`(?:Invalid|Unsupported|Duplicate) value: |expected [^,:;]+, got |valueUnstructured\{Value:|\bgot "`)
+}
+
+// withoutValues cuts an API server's error that names a Secret before the first
+// value that it quotes: the name may come after it. Such errors stand in
+// conditions and in records.
 func withoutValues(text string) string {
-	const quoting = "Invalid value: "
-	if i := strings.Index(text, quoting); i >= 0 && strings.Contains(text[:i], "Secret") {
-		return text[:i] + quoting + "(left out)"
+	if !strings.Contains(strings.ToLower(text), "secret") {
+		return text
+	}
+	if at := quoting().FindStringIndex(text); at != nil {
+		return text[:at[1]] + "(left out)"
 	}
 	return text
 }

@@ -46,18 +46,25 @@ type Choices struct {
 	// OlderThan is how old an operation of plain Helm must be to count as
 	// abandoned; 0 where nobody has said so.
 	OlderThan time.Duration
-	// Allow names objects that may be lost, as TYPE/NAME or TYPE/NAMESPACE/NAME.
+	// Allow names objects that may be lost: TYPE/NAME, or TYPE/NAMESPACE/NAME
+	// for one that has a Namespace.
 	Allow []string
 }
 
 // Controller is one of Flux's controllers, as its Deployment and Pods tell.
 type Controller struct {
-	Deployment       flux.Ref
-	Wanted, Ready    int32
-	Version          string // of its image's tag: "v1.6.3"
-	Args             []string
-	MemoryLimit      string
-	Started          time.Time // of its youngest Pod; the zero time when none runs
+	Deployment    flux.Ref
+	Wanted, Ready int32
+	Version       string // of its image's tag: "v1.6.3"
+	Args          []string
+	MemoryLimit   string
+	// Started is of the oldest Pod that has not ended, one that is going away and
+	// those of its shards included: any of them may be at work since then. It is
+	// the zero time when there is none, or when not all could be looked at.
+	Started time.Time
+	// Youngest is when the last of its own Pods started that runs and stays: what
+	// the controller has learnt cannot be older. The zero time when none runs.
+	Youngest         time.Time
 	Restarts         int32
 	LastTermination  string // the reason of the last one: OOMKilled
 	LastTerminatedAt time.Time

@@ -105,7 +105,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: visitor}]
 		},
 		"a cluster without Flux": {
 			kubeconfig: c.Kubeconfig(), code: 1,
-			says: "it serves no kustomize.toolkit.fluxcd.io, so Flux is not installed there",
+			says: "it serves neither kustomize.toolkit.fluxcd.io nor helm.toolkit.fluxcd.io, so Flux is not installed there",
 		},
 		"forbidden": {
 			kubeconfig: visitor, code: 1,

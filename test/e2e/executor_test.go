@@ -273,6 +273,8 @@ func holdsSecretly(t *testing.T, path string) {
 // That action is skipped and the rest of the run goes on.
 func raced(t *testing.T, r *stuckRelease, chart string) {
 	other := newStuckRelease(t, r.c, chart, r.ns, "other", 4)
+	third := newStuckRelease(t, r.c, chart, r.ns, "third", 3)
+	fourth := newStuckRelease(t, r.c, chart, r.ns, "vault", 4)
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: "db-a"}}
 	finalizers := func(list string) {
 		t.Helper()
@@ -288,12 +290,23 @@ func raced(t *testing.T, r *stuckRelease, chart string) {
 	if err := r.c.Client().Patch(t.Context(), record, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"by":"another"}}}`))); err != nil {
 		t.Fatal(err)
 	}
+	// One object is taken over by another release, and one is written to.
+	for name, merge := range map[string]string{
+		"third-b": `{"metadata":{"annotations":{"meta.helm.sh/release-name":"another"}}}`,
+		"vault-a": `{"data":{"text":"precious"}}`,
+	} {
+		taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: name}}
+		if err := r.c.Client().Patch(t.Context(), taken, client.RawPatch("application/merge-patch+json", []byte(merge))); err != nil {
+			t.Fatal(err)
+		}
+	}
 	finalizers(`null`)
 	o := run.wait(t)
 	if o.code != 1 {
 		t.Errorf("%s\nwant exit code 1", o)
 	}
-	o.holds(t, o.stderr, "error: Secret/race/"+r.record(1)+" was changed since the plan")
+	o.holds(t, o.stderr, "error: Secret/race/"+r.record(1)+" was changed since the plan",
+		"ConfigMap/race/third-b was changed since the plan: it now belongs to release race/another", "ConfigMap/race/vault-a was changed since the plan")
 	results := map[string]wedge.Result{}
 	for _, v := range planOf(t, o).Verdicts {
 		for _, a := range v.Actions {
@@ -305,6 +318,8 @@ func raced(t *testing.T, r *stuckRelease, chart string) {
 	for name, want := range map[string]wedge.Result{
 		"db-b": wedge.Done, r.record(1): wedge.Skipped, r.record(2): wedge.Skipped,
 		"other-a": wedge.Done, other.record(2): wedge.Done,
+		"third-a": wedge.Done, "third-b": wedge.Skipped, third.record(2): wedge.Skipped,
+		"vault-a": wedge.Skipped, "vault-b": wedge.Skipped, fourth.record(2): wedge.Skipped,
 	} {
 		if results[name] != want {
 			t.Errorf("%s: %s, want %s", name, results[name], want)
@@ -312,7 +327,7 @@ func raced(t *testing.T, r *stuckRelease, chart string) {
 	}
 	// Run again it does the rest.
 	r.sh.want(t, 0, r.with("--confirm-destructive")...)
-	if left := r.left(t); left != "db-kept other-kept" {
+	if left := r.left(t); left != "db-kept other-kept third-b third-kept vault-kept" {
 		t.Errorf("left %s", left)
 	}
 }

@@ -33,10 +33,14 @@ func TestReleaseRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range releases {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("app-%d", i)}}
+		if err := c.Client().Create(t.Context(), ns); err != nil {
+			t.Fatal(err)
+		}
 		for n := 1; n <= revisions; n++ {
 			s := corev1.Secret{Type: record.Type, Data: record.Data}
 			s.ObjectMeta = metav1.ObjectMeta{
-				Namespace: "default", Name: fmt.Sprintf("sh.helm.release.v1.app-%d.v%d", i, n), Labels: record.Labels,
+				Namespace: ns.Name, Name: recordName("web", n), Labels: record.Labels,
 			}
 			if err := c.Client().Create(t.Context(), &s); err != nil {
 				t.Fatal(err)

@@ -227,7 +227,7 @@ func suspendedDependency(t *testing.T, s *fluxScene) {
 	revision := s.push(t, folders(s.ns, "dep", "app", "more"))
 	s.untilFailed(t, "app", "dependency 'suspended/dep' revision is not up to date")
 	v, _ := s.verdict(t, 0, wedge.DependencySuspended, "suspended")
-	plans(t, v, "resume Kustomization/suspended/dep")
+	plans(t, v, "resume! Kustomization/suspended/dep")
 	tells(t, v, "1 tier waits for it", "true, by flux since ", "in place of ")
 
 	// While it is being deleted it is never touched.
@@ -246,7 +246,10 @@ func suspendedDependency(t *testing.T, s *fluxScene) {
 	revision = s.push(t, folders(s.ns, "dep", "app", "again"))
 	s.untilFailed(t, "app", "dependency 'suspended/dep' revision is not up to date")
 	mark = s.c.Mark()
-	v, _ = s.verdict(t, 0, wedge.DependencySuspended, "suspended", "--apply")
+	// What it was pruned of since would go, so --apply alone does not.
+	s.verdict(t, 6, wedge.DependencySuspended, "suspended", "--apply")
+	s.did(t, mark, s.here())
+	v, _ = s.verdict(t, 0, wedge.DependencySuspended, "suspended", "--confirm-destructive")
 	allDone(t, v)
 	s.did(t, mark, s.here(), "patch kustomizations/dep")
 	s.untilReady(t, "app", revision)

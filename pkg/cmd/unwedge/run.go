@@ -109,7 +109,7 @@ func (o *Options) plan(world *wedge.World, target *util.Target) (*wedge.Plan, er
 	all := len(plan.Verdicts)
 	plan.Verdicts = slices.DeleteFunc(plan.Verdicts, func(v wedge.Verdict) bool { return !o.wants(&v) })
 	if hidden := all - len(plan.Verdicts); o.Namespace != "" && hidden > 0 {
-		o.note(fmt.Sprintf("%d verdicts elsewhere are not shown: leave -n out to see them", hidden))
+		o.note(fmt.Sprintf("%d verdicts about other namespaces, or what is in none, are not shown: leave -n out to see them", hidden))
 	}
 	plan.Gaps = slices.DeleteFunc(plan.Gaps, func(g wedge.Gap) bool { return g.Object != nil && !o.names(*g.Object) })
 	for i := range plan.Verdicts {
@@ -181,13 +181,10 @@ func (o *Options) wants(v *wedge.Verdict) bool {
 	})
 }
 
-// inScope is true for what -n leaves in: the namespace, what is in it, and what
-// is in none.
+// inScope is true for what -n leaves in: the namespace, and what is in it.
 func (o *Options) inScope(ref flux.Ref) bool {
-	if o.Namespace == "" || ref.Namespace == o.Namespace {
-		return true
-	}
-	return ref.Namespace == "" && (ref.Kind != "Namespace" || ref.Name == o.Namespace)
+	return o.Namespace == "" || ref.Namespace == o.Namespace ||
+		ref.Namespace == "" && ref.Kind == "Namespace" && ref.Name == o.Namespace
 }
 
 // names is true for an object that was asked about.
