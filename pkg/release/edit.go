@@ -18,7 +18,10 @@ import (
 func (r *Record) WithStatus(status Status, description string) ([]byte, error) {
 	raw, reason := unpack(r.data)
 	if reason == "" {
-		_, reason = parse(raw) // json.Valid, and what makes the edit safe
+		_, reason = parse(raw)
+	}
+	if reason == "" && !json.Valid(raw) {
+		reason = "it is not JSON"
 	}
 	if reason != "" {
 		return nil, &UnreadableError{Reason: reason}
@@ -38,6 +41,9 @@ func (r *Record) Without(drop func(index int) bool) ([]byte, error) {
 	raw, reason := unpack(r.data)
 	if reason == "" {
 		_, reason = parse(raw)
+	}
+	if reason == "" && !json.Valid(raw) {
+		reason = "it is not JSON"
 	}
 	if reason != "" {
 		return nil, &UnreadableError{Reason: reason}
@@ -130,13 +136,15 @@ func has(all []member, name string) bool {
 	return false
 }
 
-// members are those of the object that begins at or after a position. The
-// bytes must be valid JSON, which makes every index one that is there.
+// members are those of the object that begins at or after a position. Of bytes
+// that are no JSON it finds fewer, or what is none; it never leaves them.
 func members(raw []byte, at int) []member {
 	var all []member
 	at = space(raw, at) + 1 // {
 	for {
-		at = space(raw, at)
+		if at = space(raw, at); at >= len(raw) {
+			return all // it was cut off; whoever needs all of it has looked before
+		}
 		switch raw[at] {
 		case '}':
 			return all
@@ -150,14 +158,20 @@ func members(raw []byte, at int) []member {
 			return all // cannot be: it was decoded before
 		}
 		start := space(raw, space(raw, nameEnd)+1) // over the colon
+		if start >= len(raw) {
+			return all
+		}
 		end := skip(raw, start)
+		if end <= start {
+			return all // no value begins like that
+		}
 		all = append(all, member{name, start, end})
 		at = end
 	}
 }
 
 func space(raw []byte, at int) int {
-	for raw[at] == ' ' || raw[at] == '\t' || raw[at] == '\n' || raw[at] == '\r' {
+	for at < len(raw) && (raw[at] == ' ' || raw[at] == '\t' || raw[at] == '\n' || raw[at] == '\r') {
 		at++
 	}
 	return at
@@ -167,14 +181,14 @@ func space(raw []byte, at int) int {
 func skip(raw []byte, at int) int {
 	switch raw[at] {
 	case '"':
-		for at++; raw[at] != '"'; at++ {
+		for at++; at < len(raw) && raw[at] != '"'; at++ {
 			if raw[at] == '\\' {
 				at++
 			}
 		}
-		return at + 1
+		return min(at+1, len(raw))
 	case '{', '[':
-		for depth := 0; ; {
+		for depth := 0; at < len(raw); {
 			switch raw[at] {
 			case '"':
 				at = skip(raw, at)
@@ -189,6 +203,7 @@ func skip(raw []byte, at int) int {
 				return at
 			}
 		}
+		return len(raw)
 	}
 	for ; at < len(raw) && !strings.ContainsRune(",]} \t\n\r", rune(raw[at])); at++ {
 	}

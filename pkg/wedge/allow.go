@@ -34,6 +34,21 @@ func allowed(arg string, ref flux.Ref) bool {
 	return rest == ref.Key() && Matches(arg, ref)
 }
 
+// LacksNamespace is true for a name without a namespace of a kind whose objects
+// all have one, so that it allows nothing.
+func LacksNamespace(arg string) bool {
+	kind, rest, _ := strings.Cut(strings.ToLower(arg), "/")
+	if strings.Contains(rest, "/") {
+		return false
+	}
+	for _, namespaced := range []string{"helmrelease", "kustomization", "persistentvolumeclaim", "secret", "configmap", "statefulset", "datavolume", releaseType} {
+		if kind == namespaced || kind == plural(namespaced) || kind == short(namespaced) {
+			return true
+		}
+	}
+	return false
+}
+
 // groupOf is the group that people mean by a kind that they name alone.
 func groupOf(kind string) (group string, known bool) {
 	switch kind {

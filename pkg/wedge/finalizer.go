@@ -55,7 +55,7 @@ func (w *World) tooYoung(h *Held) Verdict {
 		Summary:      fmt.Sprintf("%s is being deleted and is held by %s", h.Ref, names),
 		ResolvesWhen: "as soon as " + names + " is taken off",
 		Why:          fmt.Sprintf("who does that is not known; after %s it counts as held for ever, and %s have passed", span(settle), span(w.Now.Sub(h.Deleted))),
-		Repair: "wait, or look what its controller is doing",
+		Repair:       "wait, or look what its controller is doing",
 	}
 	v.since(h.Deleted)
 	v.evidenceHeld(h)

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
@@ -39,7 +39,7 @@ func (c *Cluster) readOwned(ctx context.Context, served *crds.Served, r *Release
 	group, looking := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
 	for i, d := range documents {
-		if why := path.IsValidPathSegmentName(d.Name); len(why) > 0 {
+		if why := content.IsPathSegmentName(d.Name); len(why) > 0 {
 			return fmt.Errorf("document %d of the manifest has a name that no object can have: it %s", d.Index, why[0])
 		}
 		owned[i] = Owned{Document: d, Ref: flux.Ref{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name}}

@@ -43,7 +43,7 @@ func releaseExhausted(w *World) []Verdict {
 		v := w.verdict(r, ReleaseExhausted)
 		v.State = c.Reason
 		v.since(c.LastTransitionTime.Time)
-		v.Summary = fmt.Sprintf("release %s has used up its retries: %s", r.Name, withoutValues(firstLine(c.Message)))
+		v.Summary = fmt.Sprintf("release %s has used up its retries: %s", r.Name, firstLine(withoutValues(c.Message)))
 		v.Why = "helm-controller does not look at it again before its spec, chart or values change, or somebody resets it"
 		v.Repair = "mend what made it fail first; with retries or strategy RetryOnFailure it would have come up by itself"
 		switch why := w.cannotReset(r); {
@@ -233,7 +233,7 @@ func releaseHeld(w *World) []Verdict {
 func (r *Release) forbidden() string {
 	for _, c := range r.Node.Conditions {
 		if c.Status == metav1.ConditionFalse && (strings.Contains(c.Message, "is forbidden") || strings.Contains(c.Message, "could not impersonate")) {
-			return withoutValues(firstLine(c.Message))
+			return firstLine(withoutValues(c.Message))
 		}
 	}
 	return ""

@@ -75,7 +75,7 @@ func (s *releaseScene) leaveSeveral(t *testing.T, major int) {
 func mendPlainInstall(t *testing.T, s *releaseScene, major int) {
 	mark := s.c.Mark()
 	v, _ := s.judged(t, 6, wedge.ReleasePending, s.record(1), "--confirm-destructive")
-	mentions(t, v, "nothing on the cluster tells whether that helm still runs: say with --older-than")
+	mentions(t, v, "nothing on the cluster tells. If you know that it is dead, say with --older-than")
 	s.did(t, mark)
 	v, _ = s.judged(t, 0, wedge.ReleasePending, s.record(1), old)
 	wantSteps(t, v, "delete! v1")

@@ -78,7 +78,7 @@ func mendExhausted(t *testing.T, s *releaseScene) {
 	mark := s.c.Mark()
 	v, _ := s.judged(t, 0, wedge.ReleaseExhausted, s.tier())
 	wantSteps(t, v, "reset web, wait web")
-	mentions(t, v, "True RetriesExceeded: ", "requestedAt and resetAt, one value in one patch")
+	mentions(t, v, "True RetriesExceeded: ", "requestedAt and resetAt, one value")
 	s.did(t, mark)
 	s.judged(t, 0, wedge.ReleaseExhausted, s.tier(), "--apply")
 	s.did(t, mark, "patch helmreleases/web")

@@ -53,7 +53,7 @@ func (f *Flags) AddFlags(cmd *cobra.Command) {
 	fs.BoolVar(&f.DryRun, "dry-run", f.DryRun, "Change nothing, which is what happens without --apply anyway")
 	fs.StringSliceVar(&f.Only, "only", f.Only, "Only these causes")
 	fs.StringVar(&f.BackupDir, "backup-dir", f.BackupDir, "Directory for the backups (default: one for this run below ~/.kube/kubestandup)")
-	fs.StringSliceVar(&f.Allow, "allow", f.Allow, "An object, as TYPE/NAME or TYPE/NAMESPACE/NAME, that may be lost or acted upon where the plan asks for it by name")
+	fs.StringSliceVar(&f.Allow, "allow", f.Allow, "An object that may be lost or acted upon where the plan asks for it by name: TYPE/NAMESPACE/NAME, or TYPE/NAME for one that has no namespace")
 	fs.BoolVar(&f.RunHooks, "run-hooks", f.RunHooks, "With --uninstalling=finish: run the deletion hooks of the release, which are left out else")
 	fs.DurationVar(&f.OlderThan, "older-than", f.OlderThan, "Take an operation of plain Helm for abandoned when it began longer ago than this (default: never)")
 	fs.BoolVar(&f.ExitCode, "exit-code", f.ExitCode, "Exit with 3 when the plan is not empty")
@@ -119,6 +119,11 @@ func (f *Flags) ToOptions(args []string) (*Options, error) {
 	for _, name := range slices.Concat(args, f.Allow) {
 		if kind, rest, found := strings.Cut(name, "/"); !found || kind == "" || rest == "" || strings.HasSuffix(rest, "/") {
 			return nil, usage("%q names no object: write TYPE/NAME or TYPE/NAMESPACE/NAME, such as hr/apps/db", name)
+		}
+	}
+	for _, name := range f.Allow {
+		if wedge.LacksNamespace(name) {
+			return nil, usage("--allow %s: say in which namespace, as TYPE/NAMESPACE/NAME", name)
 		}
 	}
 	return o, nil

@@ -39,6 +39,7 @@ func TestWhatIsTypedWrongly(t *testing.T) {
 		{"hr/", `"hr/" names no object`},
 		{"/db", `"/db" names no object`},
 		{"--allow db", `"db" names no object`},
+		{"--allow pvc/data", "--allow pvc/data: say in which namespace"},
 	} {
 		_, _, err := typed(t, strings.Fields(tt.args)...)
 		if err == nil || !strings.Contains(err.Error(), tt.says) || util.ExitCode(err) != util.ExitUsage {
@@ -74,11 +75,11 @@ func TestWhatIsWanted(t *testing.T) {
 // TestTheCommandIsRepeated with what narrowed it, so that what is pasted does
 // what was shown.
 func TestTheCommandIsRepeated(t *testing.T) {
-	o, _, err := typed(t, strings.Fields("hr/apps/db --only asleep -n apps --allow pvc/x --uninstalling finish --run-hooks --older-than 1h")...)
+	o, _, err := typed(t, strings.Fields("hr/apps/db --only asleep -n apps --allow pvc/apps/x --uninstalling finish --run-hooks --older-than 1h")...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "hr/apps/db --only asleep -n apps --allow pvc/x --uninstalling=finish --run-hooks --older-than 1h0m0s --apply"
+	want := "hr/apps/db --only asleep -n apps --allow pvc/apps/x --uninstalling=finish --run-hooks --older-than 1h0m0s --apply"
 	if got := o.again("--apply"); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
