@@ -32,7 +32,7 @@ import (
 // what people use to see the state of releases: helm list --all-namespaces.
 func BenchmarkUnwedge(b *testing.B) {
 	const releases, revisions = 200, 10
-	c := cluster.New(b, cluster.Options{Components: []cluster.Component{}})
+	c := cluster.New(b, cluster.Options{Components: []cluster.Component{}, FluxCRDs: true})
 	fill(b, c, releases, revisions)
 	unwedge := buildPlugin(b, "kubectl-unwedge")
 	var ours, theirs []measured

@@ -74,9 +74,9 @@ func refusal(d *crds.Diagnosis, kept []crds.Trigger) string {
 	for i := range kept {
 		switch t := &kept[i]; {
 		case t.Object.Encrypted:
-			return fmt.Sprintf("%s holds encrypted values, which only Flux can decrypt", t.Object.Ref())
+			return fmt.Sprintf("%s is not applied: it holds encrypted values, which only Flux can decrypt", t.Object.Ref())
 		case !t.Served:
-			return fmt.Sprintf("the kind of %s is not served itself: the tier that installs %s has not run yet", t.Object.Ref(), t.Relation.System)
+			return fmt.Sprintf("%s is not applied: its own CRD is not Established; the tier that installs %s has not run yet: see `kubectl tiers`", t.Object.Ref(), t.Relation.System)
 		}
 	}
 	return ""

@@ -88,9 +88,9 @@ func TestCRD08TheTriggerIsMissingNotItsConfigMap(t *testing.T) {
 
 func TestCRD06BreakingIsRefused(t *testing.T) {
 	for want, change := range map[string]func(*crds.Diagnosis){
-		"holds encrypted values": func(d *crds.Diagnosis) { d.Triggers[0].Object.Encrypted = true },
-		"is not served itself":   func(d *crds.Diagnosis) { d.Triggers[0].Served = false },
-		"rejects another object": func(d *crds.Diagnosis) { d.Rejected = errors.New("marker-of-a-secret") },
+		"holds encrypted values":         func(d *crds.Diagnosis) { d.Triggers[0].Object.Encrypted = true },
+		"its own CRD is not Established": func(d *crds.Diagnosis) { d.Triggers[0].Served = false },
+		"rejects another object":         func(d *crds.Diagnosis) { d.Rejected = errors.New("marker-of-a-secret") },
 	} {
 		t.Run(want, func(t *testing.T) {
 			w, d := fluxDiagnosed(crds.Deadlock, fluxCDITrigger())

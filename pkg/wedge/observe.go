@@ -82,6 +82,8 @@ func (c *Cluster) Observe(ctx context.Context, choices Choices) (*World, error) 
 	var absent *flux.NotInstalledError
 	switch {
 	case errors.As(err, &absent):
+		// The rest is looked at, but nobody shall take that for all.
+		w.Gaps = append(w.Gaps, Gap{Why: absent.Error()})
 	case err != nil:
 		return nil, err
 	default:

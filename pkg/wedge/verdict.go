@@ -27,7 +27,8 @@ type Plan struct {
 
 // Gap is a part of the cluster that could not be looked at.
 type Gap struct {
-	What string `json:"what"`
+	// What is empty where Why says it all.
+	What string `json:"what,omitempty"`
 	Why  string `json:"why"`
 	// Object is what could not be judged, absent where it is a whole kind.
 	Object *flux.Ref `json:"object,omitempty"`

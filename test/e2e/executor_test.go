@@ -158,12 +158,15 @@ func planOf(t *testing.T, o outcome) wedge.Plan {
 
 // TestExecutor is what holds for every repair, whatever its cause.
 func TestExecutor(t *testing.T) {
-	c := cluster.New(t, cluster.Options{Components: []cluster.Component{cluster.ControllerManager}, FluxCRDs: true})
+	c := cluster.New(t, cluster.Options{
+		Components: []cluster.Component{cluster.ControllerManager}, FluxCRDs: true, Users: []cluster.User{{Name: "blind"}},
+	})
 	chart := writeChart(t)
 	t.Run("a dry run changes nothing", func(t *testing.T) { t.Parallel(); dryRun(t, newStuckRelease(t, c, chart, "dry", "db", 4)) })
 	t.Run("a repair", func(t *testing.T) { t.Parallel(); repaired(t, newStuckRelease(t, c, chart, "whole", "db", 3)) })
 	t.Run("another writer", func(t *testing.T) { t.Parallel(); raced(t, newStuckRelease(t, c, chart, "race", "db", 4), chart) })
 	t.Run("killed", func(t *testing.T) { t.Parallel(); killed(t, c, chart) })
+	t.Run("what may not be looked at", func(t *testing.T) { t.Parallel(); blind(t, newStuckRelease(t, c, chart, "blind", "db", 4)) })
 	t.Run("backups", func(t *testing.T) { t.Parallel(); restored(t, newStuckRelease(t, c, chart, "backup", "db", 4)) })
 }
 
@@ -246,6 +249,44 @@ func repaired(t *testing.T, r *stuckRelease) {
 	o.holds(t, o.stderr, "Nothing is wedged in namespace whole.")
 	if again := r.mutating(t, mark); len(again) != 0 {
 		t.Errorf("sent:\n%s", again)
+	}
+}
+
+// blind: whoever may delete the records, but not look at what the release owns,
+// deletes nothing.
+func blind(t *testing.T, r *stuckRelease) {
+	if err := r.c.Apply(t.Context(), `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: blind}
+rules:
+- apiGroups: ["*"]
+  resources: [secrets, services, persistentvolumeclaims, namespaces, customresourcedefinitions, apiservices, deployments, pods,
+    validatingwebhookconfigurations, mutatingwebhookconfigurations, kustomizations, helmreleases, gitrepositories, ocirepositories,
+    buckets, externalartifacts, helmcharts, helmrepositories]
+  verbs: ["*"]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: blind}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: blind}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: blind}]
+`); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := r.c.KubeconfigFor("blind")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := r.left(t)
+	mark := r.c.Mark()
+	o := newShell(t, kubeconfig).want(t, 6, r.with("--confirm-destructive")...)
+	o.holds(t, o.stderr, "what is left of the release could not be looked at", `configmaps "db-a" is forbidden`)
+	if sent := r.mutating(t, mark); len(sent) != 0 {
+		t.Errorf("sent:\n%s", sent)
+	}
+	if after := r.left(t); after != before {
+		t.Errorf("left %s, want %s", after, before)
 	}
 }
 

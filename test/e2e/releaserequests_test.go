@@ -23,7 +23,7 @@ import (
 func TestReleaseRequests(t *testing.T) {
 	t.Parallel()
 	const releases, revisions = 5, 10
-	c := cluster.New(t, cluster.Options{Components: []cluster.Component{}})
+	c := cluster.New(t, cluster.Options{Components: []cluster.Component{}, FluxCRDs: true})
 	raw, err := os.ReadFile("../../pkg/release/testdata/records/helm4/web.v2.deployed.json")
 	if err != nil {
 		t.Fatal(err)

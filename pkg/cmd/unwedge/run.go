@@ -322,6 +322,10 @@ func choices(v *wedge.Verdict) []string {
 func gapError(plan *wedge.Plan) error {
 	var errs []error
 	for _, g := range plan.Gaps {
+		if g.What == "" {
+			errs = append(errs, errors.New(g.Why))
+			continue
+		}
 		errs = append(errs, fmt.Errorf("%s: not looked at: %s", g.What, g.Why))
 	}
 	return errors.Join(errs...)
