@@ -49,43 +49,45 @@ type judge func(*World) []Verdict
 type cause struct {
 	Cause
 	judge judge
+	// about is what it finds, in a few words.
+	about string
 }
 
 // causes are all of them, in the order in which they are repaired.
 func causes() []cause {
 	return []cause{
-		{ControllerMissing, controllerMissing},
-		{ControllerDies, controllerDies},
-		{APIUnavailable, deadAPIs},
-		{WebhookWithoutEnd, deadWebhooks},
-		{ConversionFails, conversions},
-		{StoredVersions, storedVersions},
-		{TooLong, applyFailures},
-		{ManagedFields, managedFields},
-		{CDIError, cdiErrors},
-		{FinalizerHeld, finalizers},
-		{DefinitionHeld, terminatingDefinitions},
-		{NamesRefused, refusedNames},
-		{NamespaceHeld, namespaces},
-		{ReleaseElsewhere, releaseElsewhere},
-		{ReleaseUnreadable, releaseUnreadable},
-		{ReleaseUninstalling, releaseUninstalling},
-		{ReleasePending, releasePending},
-		{ReleaseUninstalled, releaseUninstalled},
-		{ReleaseExhausted, releaseExhausted},
-		{ReleaseNoTarget, releaseNoTarget},
-		{ReleaseTooBig, releaseTooBig},
-		{ReleaseMoves, releaseMoves},
-		{ReleaseHeld, releaseHeld},
-		{ColdStart, coldStart},
-		{VersionNotServed, versionsNotServed},
-		{StaleMapper, staleMappers},
-		{Asleep, asleep},
-		{TierStalled, stalledTiers},
-		{Cycle, cycles},
-		{DependencySuspended, dependencySuspended},
-		{DependencyMissing, dependencyMissing},
-		{StaleCache, staleCache},
+		{ControllerMissing, controllerMissing, "a controller of Flux that does not run, while its objects wait"},
+		{ControllerDies, controllerDies, "a controller of Flux that is killed again and again"},
+		{APIUnavailable, deadAPIs, "an aggregated API that nothing answers, which breaks discovery and the deletion of Namespaces"},
+		{WebhookWithoutEnd, deadWebhooks, "a webhook that fails closed and that nothing answers"},
+		{ConversionFails, conversions, "a conversion webhook that does not answer, or answers wrongly"},
+		{StoredVersions, storedVersions, "a CRD with objects stored in a version that is to go, or has gone"},
+		{TooLong, applyFailures, "a tier that fails on an annotation that is too long"},
+		{ManagedFields, managedFields, "a tier that fails on managed fields of an older schema"},
+		{CDIError, cdiErrors, "KubeVirt CDI in phase Error, or on its way"},
+		{FinalizerHeld, finalizers, "an object that is being deleted, whose controller is gone"},
+		{DefinitionHeld, terminatingDefinitions, "a CRD that is being deleted and held by its objects"},
+		{NamesRefused, refusedNames, "a CRD that is not served, since another one has its names"},
+		{NamespaceHeld, namespaces, "a Namespace that cannot go, and exactly what holds it"},
+		{ReleaseElsewhere, releaseElsewhere, "a release whose records are on another cluster"},
+		{ReleaseUnreadable, releaseUnreadable, "a release whose newest record cannot be read"},
+		{ReleaseUninstalling, releaseUninstalling, "a release that was being uninstalled, and never was"},
+		{ReleasePending, releasePending, "a release that says an operation runs, and whether one does"},
+		{ReleaseUninstalled, releaseUninstalled, "a release that is wanted, while its records say uninstalled"},
+		{ReleaseExhausted, releaseExhausted, "a release that has used up its retries"},
+		{ReleaseNoTarget, releaseNoTarget, "a release whose failed upgrade has nothing to be rolled back to"},
+		{ReleaseTooBig, releaseTooBig, "a release whose record does not fit into a Secret"},
+		{ReleaseMoves, releaseMoves, "a suspended release that a resume would uninstall"},
+		{ReleaseHeld, releaseHeld, "a release that a killed run left suspended, or whose deletion lacks rights"},
+		{ColdStart, coldStart, "a tier that waits for kinds which only it would bring"},
+		{VersionNotServed, versionsNotServed, "a kind that is served, but not in the version that is asked for"},
+		{StaleMapper, staleMappers, "an old controller that still knows nothing of a kind that is there"},
+		{Asleep, asleep, "a tier whose kind is there now, and that looks again much later"},
+		{TierStalled, stalledTiers, "a tier whose controller has given up on its spec"},
+		{Cycle, cycles, "tiers that depend on each other in a loop"},
+		{DependencySuspended, dependencySuspended, "a suspended tier that others wait for"},
+		{DependencyMissing, dependencyMissing, "a dependency that does not exist"},
+		{StaleCache, staleCache, "kubectl's own discovery cache, where it no longer tells the truth"},
 	}
 }
 
@@ -96,6 +98,16 @@ func Causes() []Cause {
 		names = append(names, c.Cause)
 	}
 	return names
+}
+
+// About is what a cause finds, in a few words.
+func (c Cause) About() string {
+	for _, known := range causes() {
+		if known.Cause == c {
+			return known.about
+		}
+	}
+	return ""
 }
 
 // Judge is the plan for a world: every verdict of every cause, in the order of

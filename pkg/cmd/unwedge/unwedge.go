@@ -5,8 +5,6 @@
 package unwedge
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
@@ -35,7 +33,7 @@ func newCmd(streams genericiooptions.IOStreams) (*cobra.Command, *Flags) {
 			deletes and what it keeps. Between plan and act each object is looked at again: one
 			that has changed is left alone.
 
-			The causes: ` + strings.Join(causes(), ", ") + `.
+			What is looked for is listed by "kubectl unwedge causes".
 
 			Exit status: 0 done; 1 error, or something had changed since the plan; 2 usage; 3 with
 			--exit-code when the plan is not empty; 4 past a deadline; 5 wrong or unproved server;
@@ -52,6 +50,7 @@ func newCmd(streams genericiooptions.IOStreams) (*cobra.Command, *Flags) {
 			kubectl unwedge hr/apps/db --uninstalling=keep --confirm-destructive --expect-server https://api.example.org:6443`),
 	}
 	f.shell = util.NewShell(cmd, streams)
+	cmd.AddCommand(newCmdCauses(f.shell))
 	f.Target.AddFlags(cmd.PersistentFlags())
 	f.AddFlags(cmd)
 	cmd.Args = cobra.ArbitraryArgs

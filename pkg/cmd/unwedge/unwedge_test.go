@@ -125,6 +125,21 @@ func TestHowItEnds(t *testing.T) {
 	}
 }
 
+// TestCauses: each has a few words, and they are those that --only takes.
+func TestCauses(t *testing.T) {
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	cmd, _ := newCmd(streams)
+	cmd.SetArgs([]string{"causes"})
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range wedge.Causes() {
+		if c.About() == "" || !strings.Contains(out.String(), string(c)+" ") || !strings.Contains(out.String(), c.About()+"\n") {
+			t.Errorf("%s: %q is not listed", c, c.About())
+		}
+	}
+}
+
 // TestPage is how a verdict reads.
 func TestPage(t *testing.T) {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
