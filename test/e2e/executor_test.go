@@ -281,7 +281,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: blind}]
 	before := r.left(t)
 	mark := r.c.Mark()
 	o := newShell(t, kubeconfig).want(t, 6, r.with("--confirm-destructive")...)
-	o.holds(t, o.stderr, "what is left of the release could not be looked at", `configmaps "db-a" is forbidden`)
+	o.holds(t, o.stderr, "what is left of the release could not be looked at", `is forbidden: User "blind" cannot get resource "configmaps"`)
 	if sent := r.mutating(t, mark); len(sent) != 0 {
 		t.Errorf("sent:\n%s", sent)
 	}
