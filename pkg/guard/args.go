@@ -42,9 +42,9 @@ func (s *Server) HelmArgs() string {
 }
 
 func expectArgs(url, uid string) []string {
-	args := []string{"--expect-server", shellQuote(url)}
+	args := []string{"--expect-server", ShellQuote(url)}
 	if uid != "" {
-		args = append(args, "--expect-uid", shellQuote(uid))
+		args = append(args, "--expect-uid", ShellQuote(uid))
 	}
 	return args
 }
@@ -56,7 +56,7 @@ func targetArgs(f *genericclioptions.ConfigFlags, context string) []string {
 	var args []string
 	add := func(flag, value string) {
 		if value != "" {
-			args = append(args, flag, shellQuote(value))
+			args = append(args, flag, ShellQuote(value))
 		}
 	}
 	add("--context", context)
@@ -79,7 +79,9 @@ func targetArgs(f *genericclioptions.ConfigFlags, context string) []string {
 	return args
 }
 
-func shellQuote(s string) string {
+// ShellQuote is text as one word of a POSIX shell, for a command that is printed
+// to be pasted.
+func ShellQuote(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-") == "" {
 		return s
 	}

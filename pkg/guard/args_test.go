@@ -66,7 +66,7 @@ func TestShellQuote(t *testing.T) {
 		t.Fatal("no sh on PATH: install one")
 	}
 	for _, s := range []string{"", "plain-1.2/x@y", "a b", "it's", `"$(reboot)"`, "`x`", `\`, "a\nb", "*", "~", "!x", "'", "''", "#", "-x", "ü"} {
-		out, err := exec.Command(sh, "-c", "printf %s "+shellQuote(s)).Output()
+		out, err := exec.Command(sh, "-c", "printf %s "+ShellQuote(s)).Output()
 		if err != nil || string(out) != s {
 			t.Errorf("%q: the shell reads %q, %v", s, out, err)
 		}

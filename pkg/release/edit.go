@@ -16,15 +16,9 @@ import (
 // whatever a newer Helm writes survives. The label "status" of the Secret has
 // to follow. The record itself stays as it is.
 func (r *Record) WithStatus(status Status, description string) ([]byte, error) {
-	raw, reason := unpack(r.data)
-	if reason == "" {
-		_, reason = parse(raw)
-	}
-	if reason == "" && !json.Valid(raw) {
-		reason = "it is not JSON"
-	}
-	if reason != "" {
-		return nil, &UnreadableError{Reason: reason}
+	raw, err := r.editable()
+	if err != nil {
+		return nil, err
 	}
 	edited, err := edit(raw, []field{{"status", string(status)}, {"description", description}})
 	if err != nil {
@@ -38,15 +32,9 @@ func (r *Record) WithStatus(status Status, description string) ([]byte, error) {
 // change; what stays of it stays as it was written. The error is an
 // *UnreadableError, or a *DocumentError for a manifest that cannot be split.
 func (r *Record) Without(drop func(index int) bool) ([]byte, error) {
-	raw, reason := unpack(r.data)
-	if reason == "" {
-		_, reason = parse(raw)
-	}
-	if reason == "" && !json.Valid(raw) {
-		reason = "it is not JSON"
-	}
-	if reason != "" {
-		return nil, &UnreadableError{Reason: reason}
+	raw, err := r.editable()
+	if err != nil {
+		return nil, err
 	}
 	manifest, err := without(r.Manifest, drop)
 	if err != nil {
@@ -63,6 +51,21 @@ func (r *Record) Without(drop func(index int) bool) ([]byte, error) {
 	}
 	out.Write(raw[done:])
 	return pack(out.Bytes())
+}
+
+// editable is the JSON of the record, all of it valid.
+func (r *Record) editable() ([]byte, error) {
+	raw, reason := unpack(r.data)
+	if reason == "" {
+		_, reason = parse(raw)
+	}
+	if reason == "" && !json.Valid(raw) {
+		reason = "it is not JSON"
+	}
+	if reason != "" {
+		return nil, &UnreadableError{Reason: reason}
+	}
+	return raw, nil
 }
 
 // field is a string member of info, and its new value.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -158,5 +157,3 @@ func (c *Cluster) listMetadata(ctx context.Context, k crds.ServedKind, namespace
 		}
 	}
 }
-
-func compareStrings(a, b string) int { return strings.Compare(a, b) }

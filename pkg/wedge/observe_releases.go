@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -61,7 +62,7 @@ func (c *Cluster) observeReleases(ctx context.Context, w *World) []Gap {
 		})
 	}
 	_ = group.Wait()
-	slices.SortFunc(gaps, func(a, b Gap) int { return compareStrings(a.What, b.What) })
+	slices.SortFunc(gaps, func(a, b Gap) int { return strings.Compare(a.What, b.What) })
 	return gaps
 }
 

@@ -10,10 +10,8 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/release"
 )
 
-const (
-	resetAtAnnotation = "reconcile.fluxcd.io/resetAt"
-	forceAtAnnotation = "reconcile.fluxcd.io/forceAt"
-)
+// resetAtAnnotation clears the count of failures where it equals requestedAt.
+const resetAtAnnotation = "reconcile.fluxcd.io/resetAt"
 
 // nodePin pins to what a HelmRelease wants, not to its status.
 func (r *Release) nodePin() pin { return pin{uid: r.Node.UID, generation: r.Node.Generation} }

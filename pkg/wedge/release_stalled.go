@@ -15,10 +15,10 @@ import (
 )
 
 // stalled is the Stalled condition of a HelmRelease that its controller has
-// given up on in its present form; nil when it has not, or when somebody has
-// already asked for another try.
+// given up on in its present form; nil when it has not, when its spec has changed
+// since, or where the record has a state of its own that is judged instead.
 func stalled(r *Release, reason string) *metav1.Condition {
-	if r.Node == nil || r.deleting() {
+	if r.Node == nil || r.deleting() || r.Status.Pending() || r.Status == release.Uninstalling {
 		return nil
 	}
 	for i := range r.Node.Conditions {
@@ -37,7 +37,7 @@ func stalled(r *Release, reason string) *metav1.Condition {
 func releaseExhausted(w *World) []Verdict {
 	return w.releases(func(r *Release) *Verdict {
 		c := stalled(r, "RetriesExceeded")
-		if c == nil || r.Status.Pending() || r.Status == release.Uninstalling {
+		if c == nil {
 			return nil
 		}
 		v := w.verdict(r, ReleaseExhausted)
@@ -109,7 +109,7 @@ func (w *World) refusing(r *Release) *flux.Ref {
 func releaseNoTarget(w *World) []Verdict {
 	return w.releases(func(r *Release) *Verdict {
 		c := stalled(r, "MissingRollbackTarget")
-		if c == nil || r.Status.Pending() || r.Status == release.Uninstalling {
+		if c == nil {
 			return nil
 		}
 		v := w.verdict(r, ReleaseNoTarget)

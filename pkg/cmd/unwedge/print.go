@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/progress"
 	"github.com/kubestandup/kubestandup/pkg/wedge"
@@ -71,12 +72,12 @@ func (p *page) verdict(v *wedge.Verdict) {
 		if e.Object != v.Object {
 			about = shown(e.Object) + " "
 		}
-		_, _ = io.WriteString(p.w, printers.Paragraph(2, label, labels, strings.TrimSpace(about+e.Field)+": "+e.Value, p.width))
+		p.say(label, strings.TrimSpace(about+e.Field)+": "+e.Value)
 	}
 	p.say("ends", ends(v))
 	p.say("repair", sentence(v.Repair))
 	for _, c := range v.Commands {
-		p.command("", c)
+		p.command(c)
 	}
 	if v.Choice != nil {
 		for _, option := range v.Choice.Options {
@@ -93,7 +94,7 @@ func (p *page) verdict(v *wedge.Verdict) {
 		if i == 0 {
 			label = "plan"
 		}
-		_, _ = io.WriteString(p.w, printers.Paragraph(2, label, labels, action(i, a), p.width))
+		p.say(label, action(i, a))
 	}
 }
 
@@ -107,13 +108,13 @@ func (p *page) option(o *wedge.Option) {
 		p.say("", "refused: "+o.Refused)
 		return
 	}
-	p.command("", o.Command)
+	p.command(o.Command)
 }
 
 // command prints one that is meant to be pasted, so it is never folded.
-func (p *page) command(label, text string) {
+func (p *page) command(text string) {
 	if text != "" {
-		_, _ = io.WriteString(p.w, printers.Paragraph(2, label, labels, text, 0))
+		_, _ = io.WriteString(p.w, printers.Paragraph(2, "", labels, text, 0))
 	}
 }
 
@@ -175,8 +176,7 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// say shows actions as they run: on stdout for people, and on stderr where
-// stdout is for a program.
+// say shows actions as they run, on stderr.
 func (o *Options) say(shown *progress.Progress) func(*wedge.Verdict, *wedge.Action) {
 	return func(_ *wedge.Verdict, a *wedge.Action) {
 		if a.Result == "" {
@@ -201,14 +201,7 @@ func (o *Options) restoring(plan *wedge.Plan, dir string, target *util.Target) {
 	}) {
 		return
 	}
-	o.note("To put back what was backed up (the objects, not the data that they held): kubectl apply --server-side --force-conflicts -f " + quote(dir) + " " + target.KubectlArgs())
-}
-
-func quote(path string) string {
-	if strings.ContainsAny(path, " '\"$\\`()&;|<>*?") {
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	return path
+	o.note("To put back what was backed up (the objects, not the data that they held): kubectl apply --server-side --force-conflicts -f " + guard.ShellQuote(dir) + " " + target.KubectlArgs())
 }
 
 // again repeats the flags that this plan was made with.

@@ -160,8 +160,7 @@ func orText(text, other string) string {
 func (o *Options) notWedged(world *wedge.World, ref flux.Ref, target *util.Target) string {
 	if world.Graph != nil {
 		if n := world.Graph.Node(ref); n != nil && n.State != tiers.Ready {
-			kind := map[string]string{flux.KustomizationKind: "ks/", flux.HelmReleaseKind: "hr/"}[ref.Kind]
-			return fmt.Sprintf("%s is not Ready, but not wedged: %s. See %s", ref, n.Why, target.Command("tiers", "why "+kind+ref.Key()))
+			return fmt.Sprintf("%s is not Ready, but not wedged: %s. See %s", ref, n.Why, target.Command("tiers", "why "+wedge.Arg(ref)))
 		}
 	}
 	return ref.String() + " is there, and nothing about it is wedged."
