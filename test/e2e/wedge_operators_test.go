@@ -266,7 +266,10 @@ func (o *operators) withoutNamespace(t *testing.T) {
 	ns := thing("v1", "Namespace", "", "cdi")
 	remove(t, o.c, ns)
 	until(t, o.c, ns, func() bool { return strings.HasPrefix(conditionText(ns, "NamespaceDeletionDiscoveryFailure"), "True") })
+	// What is in a Namespace goes in no order: as long as the operator's
+	// Deployment is still there, it could make the Service anew.
 	untilGone(t, o.c, thing("v1", "Service", "cdi", "cdi-api"))
+	untilGone(t, o.c, thing("apps/v1", "Deployment", "cdi", "cdi-operator"))
 	p := newPatient(t, o.c, "--only", "api-unavailable,webhook-without-backend,finalizer-held")
 
 	// What nobody answers for guards data: none of it goes before that is named.
