@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -25,8 +26,13 @@ type Config struct {
 	// Path is the file, as messages name it.
 	Path string `yaml:"-"`
 
-	Cluster Cluster `yaml:"cluster"`
-	Flux    Flux    `yaml:"flux"`
+	Cluster   Cluster    `yaml:"cluster"`
+	Flux      Flux       `yaml:"flux"`
+	Variables []Variable `yaml:"variables"`
+	Nodes     Nodes      `yaml:"nodes"`
+	CRDs      CRDs       `yaml:"crds"`
+	Resume    Resume     `yaml:"resume"`
+	Verify    Verify     `yaml:"verify"`
 
 	positions map[string]Position
 }
@@ -47,6 +53,83 @@ type Flux struct {
 	Namespace string `yaml:"namespace"`
 	// Root is the Kustomization that everything hangs from.
 	Root string `yaml:"root"`
+}
+
+// Variable is what is known of one variable that tiers are substituted with.
+type Variable struct {
+	Name string `yaml:"name"`
+	// Required: every tier that is substituted with variables has to know it,
+	// with a value.
+	Required bool `yaml:"required"`
+	// Forbid are globs of values that it must not have: another cluster's.
+	Forbid []string `yaml:"forbid"`
+	// Placeholder is a glob of values that stand for none: TBD-*.
+	Placeholder string `yaml:"placeholder"`
+	// Blocks are the tiers that cannot work while the value is a placeholder;
+	// resume leaves them suspended. NAME, NAMESPACE/NAME, with ks/ or hr/
+	// before it where both kinds have one of that name.
+	Blocks []string `yaml:"blocks"`
+	// Degrades are the tiers that come up and then fail at what they are for.
+	Degrades []string `yaml:"degrades"`
+}
+
+// Nodes is the least that the cluster must have. What is empty is not asked.
+type Nodes struct {
+	// Count is how many have to be Ready.
+	Count int `yaml:"count"`
+	// MinKernel and MinKubelet are versions, as 5.15 and 1.30.
+	MinKernel  string `yaml:"minKernel"`
+	MinKubelet string `yaml:"minKubelet"`
+	// MinMemory is a quantity, as 16Gi, of each node.
+	MinMemory string `yaml:"minMemory"`
+}
+
+// CRDs are what the step of that name does beside what it derives.
+type CRDs struct {
+	// Expect are names of CRDs, as storageprofiles.cdi.kubevirt.io, that have to
+	// be Established.
+	Expect []string `yaml:"expect"`
+	// FromCharts are the charts whose CRDs are applied before Flux installs
+	// them, because they run with their CRDs switched off.
+	FromCharts []FromChart `yaml:"fromCharts"`
+}
+
+// FromChart names a chart by the HelmRelease that Flux reconciles: there is no
+// second place for its version.
+type FromChart struct {
+	// HelmRelease is NAMESPACE/NAME.
+	HelmRelease string `yaml:"helmRelease"`
+	// Values are laid over those of the HelmRelease: what switches the CRDs on.
+	Values map[string]any `yaml:"values"`
+}
+
+// Resume is how suspended tiers are resumed.
+type Resume struct {
+	// Skip are tiers that stay suspended; named as in Variable.Blocks.
+	Skip []string `yaml:"skip"`
+	// Timeout is how long one tier may take from when its dependencies are
+	// met; 0 for the timeout that Flux gives it and one retry.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// Verify is what the step of that name proves beside what it derives.
+type Verify struct {
+	// Checks prove objects whose status kstatus cannot read.
+	Checks []HealthCheck `yaml:"checks"`
+}
+
+// HealthCheck is a CEL check over the objects of one kind, as in the
+// healthCheckExprs of a Kustomization.
+type HealthCheck struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	// Namespace and Name narrow it to one namespace, or to one object.
+	Namespace string `yaml:"namespace"`
+	Name      string `yaml:"name"`
+	// Current is the expression that is true when the object is well.
+	Current    string `yaml:"current"`
+	InProgress string `yaml:"inProgress"`
+	Failed     string `yaml:"failed"`
 }
 
 // Position is a place in a file, counted from 1. A column of 0 is unknown.
