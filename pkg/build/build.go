@@ -30,6 +30,10 @@ import (
 type Builder struct {
 	// Variables is where spec.postBuild.substituteFrom is read.
 	Variables Variables
+	// Live says that Variables, and the roots that Follow is given, are those of
+	// a running cluster: they win over what a tree makes of them, which Flux
+	// has not applied yet. What the cluster lacks is still taken from the tree.
+	Live bool
 	// LooseSubstitution makes a variable that is not set empty, as feature
 	// gate StrictPostBuildSubstitutions=false does, and as every controller
 	// before v1.9 did.

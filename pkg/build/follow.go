@@ -35,7 +35,8 @@ type Followed struct {
 	// built. More than one is a mistake: they fight over the object. A root
 	// that nothing contains has none.
 	Parents []flux.Ref
-	// Kustomization is the tier itself, as its first parent would apply it.
+	// Kustomization is the tier itself, as its first parent would apply it; of a
+	// live cluster as it is there.
 	Kustomization *unstructured.Unstructured
 	// Result is nil when Outside or Err is set.
 	Result *Result
@@ -58,11 +59,12 @@ const maxRounds = 8
 // whichever tier that is, and then from b.Variables. Values that the tree holds
 // encrypted are replaced by a placeholder (Result.Unknown).
 func (b Builder) Follow(ctx context.Context, trees Trees, roots ...*unstructured.Unstructured) ([]Followed, error) {
-	f := &follower{builder: b, trees: trees, vars: newTreeVariables(b.Variables), at: map[string]int{}}
+	f := &follower{builder: b, trees: trees, vars: newTreeVariables(b.Variables, b.Live), at: map[string]int{}}
 	f.builder.Variables = f.vars
 	for _, root := range roots {
 		f.add(root, nil)
 	}
+	f.roots = len(f.nodes)
 	for round := 0; ; round++ {
 		for next := 0; next < len(f.nodes); next++ {
 			if !f.nodes[next].stale {
@@ -88,6 +90,8 @@ type follower struct {
 	trees   Trees
 	vars    *treeVariables
 	nodes   []node
+	// roots is how many of the nodes were given, the first ones.
+	roots int
 	// at finds a node by namespace/name. It is what guards against cycles: a
 	// tier is built once, however often it is met.
 	at map[string]int
@@ -114,7 +118,8 @@ func (f *follower) add(tier *unstructured.Unstructured, parent *flux.Ref) {
 		return // flux-system usually applies its own Kustomization
 	}
 	n := &f.nodes[i]
-	if len(n.Parents) == 0 || n.Parents[0] == *parent {
+	root := i < f.roots && f.builder.Live
+	if !root && (len(n.Parents) == 0 || n.Parents[0] == *parent) {
 		// A root is given as somebody knows it; its parent, when there is one,
 		// decides what it is. It was built already, so it is built again.
 		n.stale = n.stale || !sameSpec(n.Kustomization, tier)

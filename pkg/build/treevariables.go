@@ -8,19 +8,22 @@ import (
 	"encoding/base64"
 	"maps"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // treeVariables are the ConfigMaps and Secrets that tiers apply, and behind
 // them those of next.
 type treeVariables struct {
+	// live is Builder.Live: next is asked first.
+	live       bool
 	next       Variables
 	configMaps map[varKey]map[string]string
 	secrets    map[varKey]map[string][]byte
 }
 
-func newTreeVariables(next Variables) *treeVariables {
-	return &treeVariables{next: next, configMaps: map[varKey]map[string]string{}, secrets: map[varKey]map[string][]byte{}}
+func newTreeVariables(next Variables, live bool) *treeVariables {
+	return &treeVariables{next: next, live: live, configMaps: map[varKey]map[string]string{}, secrets: map[varKey]map[string][]byte{}}
 }
 
 // add takes the objects of a tier that was built.
@@ -66,21 +69,37 @@ func (t *treeVariables) has(key varKey) bool {
 }
 
 func (t *treeVariables) ConfigMap(ctx context.Context, namespace, name string) (map[string]string, error) {
-	if data, ok := t.configMaps[varKey{"ConfigMap", namespace, name}]; ok {
-		return maps.Clone(data), nil
+	var next func(context.Context, string, string) (map[string]string, error)
+	if t.next != nil {
+		next = t.next.ConfigMap
 	}
-	if t.next == nil {
-		return nil, notFound("configmaps", name)
-	}
-	return t.next.ConfigMap(ctx, namespace, name)
+	found, ok := t.configMaps[varKey{"ConfigMap", namespace, name}]
+	return choose(ctx, t.live, next, found, ok, namespace, name, "configmaps")
 }
 
 func (t *treeVariables) Secret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
-	if data, ok := t.secrets[varKey{"Secret", namespace, name}]; ok {
-		return maps.Clone(data), nil
+	var next func(context.Context, string, string) (map[string][]byte, error)
+	if t.next != nil {
+		next = t.next.Secret
 	}
-	if t.next == nil {
-		return nil, notFound("secrets", name)
+	found, ok := t.secrets[varKey{"Secret", namespace, name}]
+	return choose(ctx, t.live, next, found, ok, namespace, name, "secrets")
+}
+
+// choose takes what the tree has, or what next has where the tree has nothing;
+// of a live cluster, the other way round.
+func choose[V any](ctx context.Context, live bool, next func(context.Context, string, string) (map[string]V, error),
+	found map[string]V, ok bool, namespace, name, resource string,
+) (map[string]V, error) {
+	switch {
+	case ok && (!live || next == nil):
+		return maps.Clone(found), nil
+	case next == nil:
+		return nil, notFound(resource, name)
 	}
-	return t.next.Secret(ctx, namespace, name)
+	data, err := next(ctx, namespace, name)
+	if ok && apierrors.IsNotFound(err) {
+		return maps.Clone(found), nil
+	}
+	return data, err
 }

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	generator "github.com/fluxcd/pkg/kustomize"
@@ -46,6 +48,41 @@ func (c clusterVariables) Secret(ctx context.Context, namespace, name string) (m
 		return nil, err
 	}
 	return o.Data, nil
+}
+
+// Remember asks for each object once, and answers the same from then on. It is
+// safe for concurrent use.
+func Remember(v Variables) Variables {
+	return &remembered{next: v, configMaps: map[varKey]func() (map[string]string, error){}, secrets: map[varKey]func() (map[string][]byte, error){}}
+}
+
+type remembered struct {
+	next       Variables
+	mu         sync.Mutex
+	configMaps map[varKey]func() (map[string]string, error)
+	secrets    map[varKey]func() (map[string][]byte, error)
+}
+
+func (r *remembered) ConfigMap(ctx context.Context, namespace, name string) (map[string]string, error) {
+	return once(ctx, &r.mu, r.configMaps, varKey{"ConfigMap", namespace, name}, r.next.ConfigMap)
+}
+
+func (r *remembered) Secret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
+	return once(ctx, &r.mu, r.secrets, varKey{"Secret", namespace, name}, r.next.Secret)
+}
+
+func once[V any](ctx context.Context, mu *sync.Mutex, known map[varKey]func() (map[string]V, error), key varKey,
+	ask func(context.Context, string, string) (map[string]V, error),
+) (map[string]V, error) {
+	mu.Lock()
+	get, ok := known[key]
+	if !ok {
+		get = sync.OnceValues(func() (map[string]V, error) { return ask(ctx, key.namespace, key.name) })
+		known[key] = get
+	}
+	mu.Unlock()
+	data, err := get()
+	return maps.Clone(data), err
 }
 
 func notFound(resource, name string) error {

@@ -4,6 +4,7 @@
 package crds
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,17 +83,49 @@ func (c *Cluster) Diagnose(ctx context.Context, s *flux.Snapshot, tier flux.Ref)
 	if err != nil {
 		return nil, err
 	}
-	served, err := Discover(ctx, c.discovery)
+	look, err := c.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return look.Judge(ctx, s, result)
+}
+
+// Artifacts fetches what the sources of the cluster serve, each once.
+func (c *Cluster) Artifacts() *build.Fetcher { return c.artifacts }
+
+// Builder builds tiers with the variables of the cluster.
+func (c *Cluster) Builder() build.Builder { return c.builder }
+
+// Look is what a cluster serves at one moment, and which triggers it holds:
+// both are asked for once, however many tiers are judged.
+type Look struct {
+	Served  *Served
+	cluster *Cluster
+	live    map[schema.GroupKind][]unstructured.Unstructured
+}
+
+// Look asks the server what it serves.
+func (c *Cluster) Look(ctx context.Context) (*Look, error) {
+	served, err := Discover(ctx, c.discovery)
+	return &Look{Served: served, cluster: c, live: map[schema.GroupKind][]unstructured.Unstructured{}}, err
+}
+
+// Judge says why a tier that was built lacks kinds. The error is the API
+// server's, of listing triggers.
+func (l *Look) Judge(ctx context.Context, s *flux.Snapshot, result *build.Result) (*Diagnosis, error) {
 	var listErr error
-	d := judge(tier, result.Objects, served, c.book, func(gk schema.GroupKind) []unstructured.Unstructured {
-		live, err := c.live(ctx, served, gk)
-		if err != nil && listErr == nil {
-			listErr = err
+	d := judge(result.Tier, result.Objects, l.Served, l.cluster.book, func(gk schema.GroupKind) []unstructured.Unstructured {
+		known, ok := l.live[gk]
+		if ok {
+			return known
 		}
-		return live
+		list, err := l.cluster.live(ctx, l.Served, gk)
+		if err != nil {
+			listErr = cmp.Or(listErr, err)
+			return nil
+		}
+		l.live[gk] = list
+		return list
 	})
 	d.served, d.Rejected, d.redact = s.Served, result.Rejected, result.Redact
 	return d, listErr

@@ -15,10 +15,10 @@ import (
 )
 
 func TestTheIdentityIsNamed(t *testing.T) {
-	p := &preflight{env: &Env{
+	p := &preflight{look: &look{env: &Env{
 		Identity: guard.Identity{URL: "https://api.example.org:6443", UID: "u", CAFingerprint: "sha256:ab"},
 		Expected: guard.Expectation{Server: "https://api.example.org:6443", UID: "u"},
-	}}
+	}}}
 	c, err := p.identity(t.Context())
 	if err != nil || c.Message != "https://api.example.org:6443, UID u, CA sha256:ab: as expected" {
 		t.Errorf("%+v, %v", c, err)
@@ -36,7 +36,7 @@ func TestTheServedKinds(t *testing.T) {
 		"a source":  {[]flux.Resource{kustomization, git}, "Kustomization v1, GitRepository v1", nil},
 		"no source": {[]flux.Resource{kustomization}, "Kustomization v1", []string{"flux-sources-not-served"}},
 	} {
-		c, err := (&preflight{snapshot: &flux.Snapshot{Served: tt.served}}).kinds(t.Context())
+		c, err := (&preflight{look: &look{snapshot: &flux.Snapshot{Served: tt.served}}}).kinds(t.Context())
 		if err != nil || c.Message != tt.says || fmt.Sprint(rules(c)) != fmt.Sprint(tt.rules) {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
@@ -75,7 +75,7 @@ func TestTheSourcesInUse(t *testing.T) {
 			s.Tiers = append(s.Tiers, flux.Tier{Ref: flux.Ref{Kind: flux.KustomizationKind, Namespace: "ns", Name: "second"}, Source: ref})
 		}
 	}
-	c, err := (&preflight{snapshot: s, graph: tiers.Build(s, tiers.Options{})}).sources(t.Context())
+	c, err := (&preflight{look: &look{snapshot: s, graph: tiers.Build(s, tiers.Options{})}}).sources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,17 +22,18 @@ import (
 // The error is that of the first tier that could not be helped, after all
 // others were: a *crds.RefusedError (exit 6), a *crds.DeadlineError (exit 4), or
 // one of the cluster. The report is complete in every case.
-func CRDs(ctx context.Context, env *Env, b crds.Break) (*StepReport, error) {
+func CRDs(ctx context.Context, env *Env) (*StepReport, error) {
 	start := time.Now()
-	snapshot, err := flux.Read(ctx, env.Config)
+	l, err := env.look(ctx)
 	if err != nil {
 		return nil, err
 	}
+	snapshot, b := l.snapshot, crds.Break{DryRun: env.DryRun, Timeout: env.Timeout, Say: env.Say}
 	report := &StepReport{Name: "crds"}
 	check := Check{Name: "deadlocks"}
 	var errs []error
 	lacking, broken := 0, 0
-	for _, n := range tiers.Build(snapshot, tiers.Options{}).Tiers() {
+	for _, n := range l.graph.Tiers() {
 		if !n.MayMissKind() {
 			continue
 		}

@@ -38,10 +38,10 @@ func looking(all ...flux.Tier) *preflight {
 		Tiers: all, Served: []flux.Resource{{Kind: "Kustomization"}, {Group: flux.SourceGroup, Kind: "GitRepository"}},
 		Sources: []flux.Source{{Ref: git(), Artifact: &flux.Artifact{Revision: rev}}},
 	}
-	return &preflight{
+	return &preflight{look: &look{
 		env:      &Env{Command: func(plugin, rest string) string { return "kubectl " + plugin + " " + rest }},
 		snapshot: s, graph: tiers.Build(s, tiers.Options{}),
-	}
+	}}
 }
 
 func TestEachRootCauseIsReportedOnce(t *testing.T) {

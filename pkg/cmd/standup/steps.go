@@ -67,9 +67,10 @@ func newCmdCRDs(f *Flags) *cobra.Command {
 			if b.Timeout <= 0 {
 				return util.UsageError(fmt.Errorf("--timeout %s leaves no time", b.Timeout))
 			}
-			b.Say = func(line string) { fmt.Fprintln(f.shell.ErrOut, printers.OneLine(line)) }
 			return f.run(cmd.Context(), output.String(), func(ctx context.Context, env *standup.Env) (*standup.StepReport, error) {
-				return standup.CRDs(ctx, env, b)
+				env.DryRun, env.Timeout = b.DryRun, b.Timeout
+				env.Say = func(line string) { fmt.Fprintln(f.shell.ErrOut, printers.OneLine(line)) }
+				return standup.CRDs(ctx, env)
 			})
 		},
 	}

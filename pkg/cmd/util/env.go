@@ -4,11 +4,13 @@
 package util
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
 	"github.com/kubestandup/kubestandup/pkg/standup"
+	"github.com/kubestandup/kubestandup/pkg/standup/config"
 	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
@@ -27,7 +29,18 @@ func StandupEnv(t *Target) (*standup.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &standup.Env{Identity: t.Identity, Expected: t.Expected, Config: t.Config(), CRDs: c, Command: t.Command}, nil
+	w, err := Wedges(t, c)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	file := t.File
+	if file == nil {
+		file = &config.Config{}
+	}
+	return &standup.Env{
+		Identity: t.Identity, Expected: t.Expected, Config: t.Config(), CRDs: c, Wedges: w, File: file,
+		Command: t.Command, KubectlArgs: t.KubectlArgs(),
+	}, nil
 }
 
 // Command is a command of ours, ready to be pasted: it carries the target that
