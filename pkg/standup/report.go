@@ -31,6 +31,18 @@ type Report struct {
 	metav1.TypeMeta `json:",inline"`
 	Server          tiers.Server `json:"server"`
 	Steps           []StepReport `json:"steps"`
+	Counts          `json:",inline"`
+}
+
+// Counts are how many things verify looked at, by how it ended.
+type Counts struct {
+	// Proved are well, and something said so.
+	Proved int `json:"proved"`
+	// Unproved may be well: nothing tells.
+	Unproved int `json:"unproved"`
+	Failed   int `json:"failed"`
+	// Skipped were not meant to run: suspended on purpose, or held.
+	Skipped int `json:"skipped"`
 }
 
 // IdentityReport is the versioned report of `kubectl standup identify`.
@@ -49,6 +61,8 @@ type StepReport struct {
 	Findings []finding.Finding `json:"findings,omitempty"`
 	// Next is the command that goes on from here, absent when nothing is left.
 	Next string `json:"next,omitempty"`
+	// Counts are those of verify, which go into the report once.
+	Counts Counts `json:"-"`
 }
 
 // Check is one question that a step asked, and the answer where it is good.
