@@ -40,7 +40,8 @@ func order() [][]string {
 		{"pkg/printers"},
 		{"pkg/progress"},
 		{"pkg/cmd/util"},
-		{"pkg/cmd/standup", "pkg/cmd/tiers", "pkg/cmd/unwedge"},
+		{"pkg/cmd/tiers", "pkg/cmd/unwedge"},
+		{"pkg/cmd/standup"}, // one of its steps is unwedge
 		{"cmd", "hack"},
 		{"test", "bench"},
 	}

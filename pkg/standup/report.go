@@ -51,6 +51,17 @@ type IdentityReport struct {
 	guard.Identity  `json:",inline"`
 }
 
+// Add adds what steps reported.
+func (r *Report) Add(steps []StepReport) {
+	for _, s := range steps {
+		r.Steps = append(r.Steps, s)
+		r.Proved += s.Counts.Proved
+		r.Unproved += s.Counts.Unproved
+		r.Failed += s.Counts.Failed
+		r.Skipped += s.Counts.Skipped
+	}
+}
+
 // StepReport is what one step found and did.
 type StepReport struct {
 	Name   string `json:"name"`
@@ -59,6 +70,8 @@ type StepReport struct {
 	Seconds  float64           `json:"seconds"`
 	Checks   []Check           `json:"checks,omitempty"`
 	Findings []finding.Finding `json:"findings,omitempty"`
+	// Error is why the step failed, absent when it did not.
+	Error string `json:"error,omitempty"`
 	// Next is the command that goes on from here, absent when nothing is left.
 	Next string `json:"next,omitempty"`
 	// Counts are those of verify, which go into the report once.

@@ -5,12 +5,11 @@ package standup
 
 import (
 	"fmt"
+	"strings"
 
-	"github.com/kubestandup/kubestandup/pkg/cmd/util"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/standup"
-	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
 // row is a line of the table: a check that is well, or one finding.
@@ -18,13 +17,14 @@ type row struct {
 	check, result, detail string
 }
 
-func (f *Flags) print(format string, target *util.Target, report *standup.StepReport) error {
-	if format != "" {
-		return printers.PrintObject(f.shell.Out, format, &standup.Report{
-			TypeMeta: printers.TypeMeta("StandupReport"),
-			Server:   tiers.Server{URL: target.Identity.URL, UID: target.Identity.UID},
-			Steps:    []standup.StepReport{*report},
-		})
+// print prints what one step found and did; below a heading where it is one of
+// several.
+func (f *Flags) print(report *standup.StepReport, sequence bool) error {
+	if sequence {
+		fmt.Fprintf(f.shell.Out, "\n%s: %s\n", strings.ToUpper(report.Name), report.Result)
+	}
+	if report.Result == standup.Skipped {
+		return nil
 	}
 	var rows []row
 	for _, c := range report.Checks {

@@ -34,13 +34,13 @@ func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
 			# Look at everything that a bring-up needs, and change nothing
 			kubectl standup preflight
 
-			# Break the deadlocks of kinds that are created at run time
-			kubectl standup crds`),
+			# Bring it up: every step in turn, nothing destructive
+			kubectl standup all`),
 	}
 	f := &Flags{shell: util.NewShell(cmd, streams)}
 	f.Target.AddFlags(cmd.PersistentFlags())
 	f.shell.AddCommands([]util.CommandGroup{
-		{Message: "Steps, in order:", Commands: []*cobra.Command{newCmdPreflight(f), newCmdCRDs(f)}},
+		{Message: "Steps, in order:", Commands: stepCommands(f)},
 		{Message: "Before the first step:", Commands: []*cobra.Command{newCmdIdentify(f)}},
 	}, "expect-server", "expect-uid", "config")
 	return cmd

@@ -26,7 +26,7 @@ const waitTimeout = 5 * time.Minute
 
 // Flags are what can be typed.
 type Flags struct {
-	Target             util.TargetFlags
+	Target             *util.TargetFlags
 	Apply              bool
 	ConfirmDestructive bool
 	DryRun             bool
@@ -42,6 +42,9 @@ type Flags struct {
 	Output             *util.Enum
 
 	shell *util.Shell
+	// step is true for `kubectl standup unwedge`, which no server is shown to
+	// unproved.
+	step bool
 }
 
 // AddFlags registers the flags.
@@ -83,12 +86,13 @@ type Options struct {
 
 	shell *util.Shell
 	now   time.Time
+	proof bool
 }
 
 // ToOptions checks what was typed. Its errors are usage errors.
 func (f *Flags) ToOptions(args []string) (*Options, error) {
 	o := &Options{
-		Target: f.Target, Apply: f.Apply || f.ConfirmDestructive, ConfirmDestructive: f.ConfirmDestructive,
+		Target: *f.Target, proof: f.step, Apply: f.Apply || f.ConfirmDestructive, ConfirmDestructive: f.ConfirmDestructive,
 		Names: args, Only: f.Only, BackupDir: f.BackupDir, ExitCode: f.ExitCode, Timeout: f.Timeout, Output: f.Output.String(),
 		Choices: wedge.Choices{Names: args, Uninstalling: f.Uninstalling.String(), Hooks: f.RunHooks, OlderThan: f.OlderThan, Allow: f.Allow},
 		shell:   f.shell, now: time.Now(),

@@ -21,7 +21,7 @@ import (
 // run is the whole command: observe, judge, print the plan and, where that was
 // asked for, carry it out.
 func (o *Options) run(ctx context.Context) error {
-	target, err := o.shell.Target(ctx, o.Target, o.Apply)
+	target, err := o.shell.Target(ctx, o.Target, o.Apply || o.proof)
 	if err != nil {
 		return err
 	}

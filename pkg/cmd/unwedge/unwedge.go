@@ -5,6 +5,8 @@
 package unwedge
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
@@ -19,7 +21,7 @@ func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func newCmd(streams genericiooptions.IOStreams) (*cobra.Command, *Flags) {
-	f := &Flags{}
+	f := &Flags{Target: &util.TargetFlags{}}
 	cmd := &cobra.Command{
 		Use:   "unwedge [TYPE/NAME ...]",
 		Short: "Find every state that no controller will leave by itself",
@@ -52,6 +54,23 @@ func newCmd(streams genericiooptions.IOStreams) (*cobra.Command, *Flags) {
 	f.shell = util.NewShell(cmd, streams)
 	cmd.AddCommand(newCmdCauses(f.shell))
 	f.Target.AddFlags(cmd.PersistentFlags())
+	f.runs(cmd)
+	return cmd, f
+}
+
+// NewStep makes `kubectl standup unwedge`: the same command below another
+// plugin's root, whose shell and target it shares. It talks to no server that
+// is not proved, in a dry run neither.
+func NewStep(shell *util.Shell, target *util.TargetFlags) *cobra.Command {
+	own := NewCmd(shell.IOStreams)
+	cmd := &cobra.Command{Use: own.Use, Long: own.Long, Example: strings.ReplaceAll(own.Example, "kubectl unwedge", "kubectl standup unwedge")}
+	f := &Flags{Target: target, shell: shell, step: true}
+	f.runs(cmd)
+	return cmd
+}
+
+// runs gives the command its flags and what it does.
+func (f *Flags) runs(cmd *cobra.Command) {
 	f.AddFlags(cmd)
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -61,5 +80,4 @@ func newCmd(streams genericiooptions.IOStreams) (*cobra.Command, *Flags) {
 		}
 		return o.run(cmd.Context())
 	}
-	return cmd, f
 }
