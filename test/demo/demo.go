@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,15 +16,10 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/kubestandup/kubestandup/test/bringup"
 	"github.com/kubestandup/kubestandup/test/cluster"
 	"github.com/kubestandup/kubestandup/test/cluster/programs"
 )
-
-// repo is the GitOps repository of the incident. CDI's own install, which the
-// platform tier applies, is not in it: it comes out of CDI's module.
-//
-//go:embed all:repo
-var repo embed.FS
 
 // attempts is how often the tier must have failed before the demo calls it a
 // deadlock.
@@ -187,19 +181,22 @@ func (d *demo) summary() {
 // returns it.
 func (d *demo) writeCheckout() (fs.FS, error) {
 	root := filepath.Join(d.dir, "gitops")
-	tree, err := fs.Sub(repo, "repo")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.CopyFS(root, tree); err != nil {
-		return nil, err
-	}
 	install, err := d.cluster.CDIInstall()
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(root, "platform", "cdi-operator.yaml"), []byte(install), 0o600); err != nil {
+	files, err := bringup.Base(install)
+	if err != nil {
 		return nil, err
+	}
+	for path, text := range files {
+		path = filepath.Join(root, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
 	}
 	// What marks the root of a repository for the search for standup.yaml.
 	if err := os.Mkdir(filepath.Join(root, ".git"), 0o700); err != nil {

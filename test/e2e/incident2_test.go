@@ -9,8 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +22,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubestandup/kubestandup/test/bringup"
 	"github.com/kubestandup/kubestandup/test/cluster"
 )
 
@@ -112,20 +111,21 @@ func TestIncident2_SecondOrderCRDDeadlock(t *testing.T) {
 // CDI's own install, which the platform tier applies, comes out of CDI's module.
 func incidentTree(t *testing.T, c *cluster.Cluster) cluster.Files {
 	t.Helper()
-	tree, files := os.DirFS("../demo/repo"), cluster.Files{}
-	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(tree, path)
-		files[path] = strings.ReplaceAll(string(text), "retryInterval: 10s", "retryInterval: 2s")
-		return err
-	})
+	install, err := c.CDIInstall()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files["platform/cdi-operator.yaml"], err = c.CDIInstall(); err != nil {
+	files, err := bringup.Base(install)
+	if err != nil {
 		t.Fatal(err)
+	}
+	return quick(files)
+}
+
+// quick makes every tier retry at once.
+func quick(files cluster.Files) cluster.Files {
+	for path, text := range files {
+		files[path] = strings.ReplaceAll(text, "retryInterval: 10s", "retryInterval: 2s")
 	}
 	return files
 }

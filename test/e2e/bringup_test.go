@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/kubestandup/kubestandup/test/bringup"
+	"github.com/kubestandup/kubestandup/test/cluster"
+)
+
+// standupYAML is the file of the demo's cluster, as a person keeps it.
+const standupYAML = `cluster:
+  server: %s
+  uid: %s
+nodes:
+  count: 1
+variables:
+  - name: CLUSTER_NAME
+    required: true
+    forbid: ["dev*", staging]
+  - name: BACKUP_ENDPOINT
+    required: true
+    placeholder: "TBD-*"
+    blocks: [backup-store]
+    degrades: [backup-schedule]
+crds:
+  expect: [clusterrules.policy.example.org]
+  fromCharts:
+    - helmRelease: policy/policy-engine
+      values:
+        crds:
+          install: true
+`
+
+// TestBringUp brings the demo's cluster from cold to verified with
+// `kubectl standup all` and what it prints to be typed next, alone.
+func TestBringUp(t *testing.T) {
+	t.Parallel()
+	c := cluster.New(t, cluster.Options{
+		Components:      append(cluster.DefaultComponents(), cluster.HelmController),
+		FluxDeployments: true,
+		Kubelet:         true,
+	})
+	sh := coldCluster(t, c)
+
+	if !t.Run("incident 12: the missing key stops it", func(t *testing.T) { missingKey(t, c, sh) }) {
+		return
+	}
+	if !t.Run("all", func(t *testing.T) { bringUp(t, sh) }) {
+		return
+	}
+	t.Run("what was applied", func(t *testing.T) { applied(t, c) })
+	for _, step := range []string{"preflight", "crds", "unwedge", "resume", "verify", "all"} {
+		t.Run(step+" a second time changes nothing", func(t *testing.T) {
+			mark := c.Mark()
+			sh.want(t, 0, "standup", step)
+			mutatedNothing(t, c, mark)
+		})
+	}
+}
+
+// coldCluster pushes the extended repository, installs the root, and suspends
+// what somebody has suspended. The shell is in the cluster's folder of a
+// checkout, beside its standup.yaml.
+func coldCluster(t *testing.T, c *cluster.Cluster) *shell {
+	t.Helper()
+	install, err := c.CDIInstall()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := bringup.Extended(install)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Push(t.Context(), "gitops", quick(files), "the platform"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.InstallRoot(t.Context(), cluster.Root{Repo: "gitops", Path: "./clusters/demo", Prune: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range bringup.Suspended() {
+		until(t, c, thing("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "flux-system", name), func() bool { return true })
+		merge(t, c, thing("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "flux-system", name), "flux", `{"spec":{"suspend":true}}`)
+	}
+	sh := shellFor(t, c)
+	sh.dir = filepath.Join(t.TempDir(), "gitops", "clusters", "demo")
+	for _, dir := range []string{sh.dir, filepath.Join(sh.dir, "..", "..", ".git")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := fmt.Sprintf(standupYAML, c.URL(), uidOf(t, c))
+	if err := os.WriteFile(filepath.Join(sh.dir, "standup.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return sh
+}
+
+// missingKey: nothing runs before the key is there, and the command that brings
+// it is printed.
+func missingKey(t *testing.T, c *cluster.Cluster, sh *shell) {
+	mark := c.Mark()
+	o := sh.want(t, 3, "standup", "all")
+	mutatedNothing(t, c, mark)
+	o.holds(t, o.stdout, "PREFLIGHT: findings", "Secret/flux-system/sops-age", "CRDS: skipped", "VERIFY: skipped")
+	command := regexp.MustCompile(`kubectl .*create secret generic sops-age .*--from-file=\S+=(\S+).*`).FindStringSubmatch(o.stdout)
+	if command == nil {
+		t.Fatalf("%s\nprints no command that creates the Secret", o)
+	}
+	if err := os.WriteFile(filepath.Join(sh.dir, filepath.Base(command[1])), []byte(bringup.AgeKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sh.want(t, 0, strings.Fields(strings.TrimPrefix(command[0], "kubectl "))...)
+}
+
+// bringUp types what is printed, until nothing is left to be typed.
+func bringUp(t *testing.T, sh *shell) {
+	args := []string{"standup", "all"}
+	for range 4 {
+		o := sh.run(t, args...)
+		t.Log(o)
+		if strings.Contains(o.stdout+o.stderr, bringup.SecretValue) || strings.Contains(o.stdout+o.stderr, "AGE-SECRET-KEY") {
+			t.Fatal("it prints a secret")
+		}
+		if o.code == 0 {
+			o.holds(t, o.stdout, "CRDS: ok", "UNWEDGE: ok", "RESUME: ok", "VERIFY: ok")
+			return
+		}
+		next := regexp.MustCompile(`(?m)^Next: kubectl (.*)$`).FindAllStringSubmatch(o.stdout, -1)
+		if len(next) == 0 {
+			t.Fatalf("%s\nsays nothing of what to do next", o)
+		}
+		args = strings.Fields(next[len(next)-1][1])
+	}
+	t.Fatal("it never ends well")
+}
+
+// applied: what was meant to run runs, and nothing else.
+func applied(t *testing.T, c *cluster.Cluster) {
+	until(t, c, thing("policy.example.org/v1", "ClusterRule", "", "no-latest-tag"), func() bool { return true })
+	for name, suspended := range map[string]bool{
+		"observability": false, "dashboards": false, "alerts": false, "playground": true, "backup-store": true, "legacy": true,
+	} {
+		tier := tierOf("flux-system", name)
+		until(t, c, tier, func() bool { return tier.Spec.Suspend == suspended })
+	}
+}
