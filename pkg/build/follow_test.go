@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
@@ -138,6 +140,37 @@ func TestFollowParentDecides(t *testing.T) {
 	}
 	if got := names(all[0].Result.Objects); !slices.Equal(got, []string{"ConfigMap/flux-system/new"}) {
 		t.Errorf("built %q, want what the parent's manifest says", got)
+	}
+}
+
+// TestFollowLive: of a running cluster, the tiers and the variables count that
+// are there; what it lacks comes from the tree.
+func TestFollowLive(t *testing.T) {
+	from := "postBuild: {substituteFrom: [{kind: ConfigMap, name: both}, {kind: ConfigMap, name: later}]}"
+	tree := openTree(t, writeTree(t, map[string]string{
+		"cluster/a.yaml":    manifestAt("a", "new", from),
+		"cluster/b.yaml":    manifestAt("b", "b"),
+		"cluster/vars.yaml": configMap("both", "BOTH: git") + "---\n" + configMap("later", "LATER: git"),
+		"old/a.yaml":        configMap("old", "k: ${BOTH}-${LATER}"),
+		"new/a.yaml":        configMap("new", "k: v"),
+		"b/b.yaml":          configMap("b", "k: v"),
+	}))
+	live := &someVariables{configMaps: map[string]map[string]string{"both": {"BOTH": "live"}}}
+	builder := Builder{Live: true, Variables: Remember(live)}
+	all, err := builder.Follow(t.Context(), Only(theSource, tree), tierAt(t, "a", "old", from), tierAt(t, "flux-system", "cluster"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"flux-system/a <flux-system 1", "flux-system/flux-system 4", "flux-system/b <flux-system 1"}
+	if got := said(all); !slices.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	built := all[0].Result.Objects[0]
+	if value, _, _ := unstructured.NestedString(built.Object, "data", "k"); built.GetName() != "old" || value != "live-git" {
+		t.Errorf("built %s with %q, want what the cluster has", built, value)
+	}
+	if live.reads != 2 {
+		t.Errorf("%d reads of two objects", live.reads)
 	}
 }
 
