@@ -33,6 +33,10 @@ func (o *Options) print(target *util.Target, g *tiers.Graph, rows []*tiers.Node)
 			}
 		}
 		return nil
+	case "dot":
+		return draw(rows).dot(o.shell.Out)
+	case "mermaid":
+		return draw(rows).mermaid(o.shell.Out)
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(o.shell.ErrOut, "No tiers found"+in(o.Namespace)+".")

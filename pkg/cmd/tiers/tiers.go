@@ -23,7 +23,7 @@ import (
 
 // NewCmd makes `kubectl tiers`.
 func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &Flags{Output: util.NewOutput("wide", "json", "yaml", "name")}
+	f := &Flags{Output: util.NewOutput("wide", "json", "yaml", "name", "dot", "mermaid")}
 	cmd := &cobra.Command{
 		Use:   "tiers [NAME...]",
 		Short: "Show the dependency graph of Flux as tiers, and wait for it",
