@@ -49,41 +49,58 @@ type schema struct {
 	Format      string             `json:"format,omitempty"`
 	Const       string             `json:"const,omitempty"`
 	Enum        []string           `json:"enum,omitempty"`
+	Pattern     string             `json:"pattern,omitempty"`
+	MinLength   int                `json:"minLength,omitempty"`
 	Items       *schema            `json:"items,omitempty"`
 	Properties  map[string]*schema `json:"properties,omitempty"`
-	Additional  *schema            `json:"additionalProperties,omitempty"`
-	Required    []string           `json:"required,omitempty"`
-	Defs        map[string]*schema `json:"$defs,omitempty"`
+	// Additional is a *schema, or false for none.
+	Additional any                `json:"additionalProperties,omitempty"`
+	Required   []string           `json:"required,omitempty"`
+	Defs       map[string]*schema `json:"$defs,omitempty"`
 }
 
 // schemas are the schema files, by name.
 func schemas(root string) (map[string][]byte, error) {
 	files := map[string][]byte{}
+	name, text, err := configSchema(root)
+	if err != nil {
+		return nil, err
+	}
+	files[name] = text
 	for kind, t := range reports() {
 		r := &reflector{source: newSource(root), defs: map[string]*schema{}}
 		s, err := r.object(t)
 		if err != nil {
 			return nil, fmt.Errorf("schema of %s: %w", kind, err)
 		}
-		s.Schema = "https://json-schema.org/draft/2020-12/schema"
-		s.ID = "https://" + path.Dir(printers.APIVersion) + "/schemas/" + path.Base(printers.APIVersion) + "/" + kind + ".json"
-		s.Title = kind
-		s.Defs = r.defs
+		s.head(kind, r.defs)
 		if s.Properties["apiVersion"] != nil && s.Properties["kind"] != nil {
 			s.Properties["apiVersion"] = &schema{Const: printers.APIVersion}
 			s.Properties["kind"] = &schema{Const: kind}
 			s.Required = append([]string{"apiVersion", "kind"}, s.Required...)
 		}
-		var b bytes.Buffer
-		encoder := json.NewEncoder(&b)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(s); err != nil {
+		if files[strings.ToLower(kind)+".json"], err = s.encode(); err != nil {
 			return nil, fmt.Errorf("schema of %s: %w", kind, err)
 		}
-		files[strings.ToLower(kind)+".json"] = b.Bytes()
 	}
 	return files, nil
+}
+
+// head makes a schema one that stands in a file of its own.
+func (s *schema) head(kind string, defs map[string]*schema) {
+	s.Schema = "https://json-schema.org/draft/2020-12/schema"
+	s.ID = "https://" + path.Dir(printers.APIVersion) + "/schemas/" + path.Base(printers.APIVersion) + "/" + kind + ".json"
+	s.Title = kind
+	s.Defs = defs
+}
+
+func (s *schema) encode() ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(s)
+	return b.Bytes(), err
 }
 
 // reflector turns Go types into schemas; a named struct of ours becomes a
@@ -91,6 +108,9 @@ func schemas(root string) (map[string][]byte, error) {
 type reflector struct {
 	source *source
 	defs   map[string]*schema
+	// config is true for what a person writes and config decodes: it is named by
+	// its yaml tags, and read strictly.
+	config bool
 }
 
 func (r *reflector) of(t reflect.Type) (*schema, error) {
@@ -99,6 +119,10 @@ func (r *reflector) of(t reflect.Type) (*schema, error) {
 		return &schema{Type: "string", Format: "date-time"}, nil
 	case reflect.TypeFor[metav1.ConditionStatus]():
 		return &schema{Type: "string", Enum: []string{"True", "False", "Unknown"}}, nil
+	case reflect.TypeFor[time.Duration]():
+		if r.config {
+			return &schema{Type: "string", Pattern: durationPattern}, nil
+		}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -130,7 +154,11 @@ func (r *reflector) of(t reflect.Type) (*schema, error) {
 // word is a string; of a type with constants, one of these.
 func (r *reflector) word(t reflect.Type) (*schema, error) {
 	enum, err := r.source.constants(t)
-	return &schema{Type: "string", Enum: enum}, err
+	s := &schema{Type: "string", Enum: enum}
+	if r.config {
+		s.MinLength = 1
+	}
+	return s, err
 }
 
 func (r *reflector) reference(t reflect.Type) (*schema, error) {
@@ -155,8 +183,11 @@ func (r *reflector) object(t reflect.Type) (*schema, error) {
 		return nil, err
 	}
 	s := &schema{Type: "object", Description: docs.text, Properties: map[string]*schema{}}
+	if r.config {
+		s.Additional = false
+	}
 	for field := range t.Fields() {
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		name, optional := r.name(field)
 		switch {
 		case name == "-" || !field.IsExported():
 			continue
@@ -179,9 +210,19 @@ func (r *reflector) object(t reflect.Type) (*schema, error) {
 		}
 		property.Description = docs.fields[field.Name]
 		s.Properties[name] = property
-		if optional := strings.Split(options, ","); !slices.Contains(optional, "omitempty") && !slices.Contains(optional, "omitzero") {
+		if !optional {
 			s.Required = append(s.Required, name)
 		}
 	}
 	return s, nil
+}
+
+// name is that of a field in JSON, and whether it may be absent.
+func (r *reflector) name(field reflect.StructField) (name string, optional bool) {
+	if r.config {
+		return field.Tag.Get("yaml"), field.Tag.Get("required") != "true"
+	}
+	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+	all := strings.Split(options, ",")
+	return name, slices.Contains(all, "omitempty") || slices.Contains(all, "omitzero")
 }

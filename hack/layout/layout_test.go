@@ -34,6 +34,7 @@ func order() [][]string {
 		{"pkg/knowledge"},
 		{"pkg/coldstart"},
 		{"pkg/lint", "pkg/crds", "pkg/release", "pkg/dnszone"},
+		{"pkg/chart"},
 		{"pkg/wedge"},
 		{"pkg/wait"},
 		{"pkg/standup"},

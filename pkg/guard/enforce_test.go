@@ -45,8 +45,9 @@ var bannedTypes = map[string][]string{
 }
 
 // speaksHTTP may make HTTP clients, which then hold no credentials of the
-// cluster: artifacts of sources.
-var speaksHTTP = []string{"pkg/build"}
+// cluster: build for the artifacts of sources, chart for what source-controller
+// has not fetched yet, from the Helm repository or registry itself.
+var speaksHTTP = []string{"pkg/build", "pkg/chart"}
 
 // artifactDoor is who may call DialArtifact and GetArtifact.
 var artifactDoor = []string{"pkg/build"}

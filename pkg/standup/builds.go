@@ -16,6 +16,8 @@ type builds struct {
 	// unfetched are the sources whose artifact could not be fetched, and why.
 	// Their APIVersion is empty.
 	unfetched map[flux.Ref]error
+	// variables are those of the cluster, each read once.
+	variables build.Variables
 
 	at      map[string]*build.Followed
 	objects map[identity][]built

@@ -11,7 +11,6 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/guard"
-	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
 func TestTheIdentityIsNamed(t *testing.T) {
@@ -36,7 +35,7 @@ func TestTheServedKinds(t *testing.T) {
 		"a source":  {[]flux.Resource{kustomization, git}, "Kustomization v1, GitRepository v1", nil},
 		"no source": {[]flux.Resource{kustomization}, "Kustomization v1", []string{"flux-sources-not-served"}},
 	} {
-		c, err := (&preflight{look: &look{snapshot: &flux.Snapshot{Served: tt.served}}}).kinds(t.Context())
+		c, err := (&preflight{look: &look{snapshot: &flux.Snapshot{Served: tt.served}}}).fluxKinds(t.Context())
 		if err != nil || c.Message != tt.says || fmt.Sprint(rules(c)) != fmt.Sprint(tt.rules) {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
@@ -75,7 +74,8 @@ func TestTheSourcesInUse(t *testing.T) {
 			s.Tiers = append(s.Tiers, flux.Tier{Ref: flux.Ref{Kind: flux.KustomizationKind, Namespace: "ns", Name: "second"}, Source: ref})
 		}
 	}
-	c, err := (&preflight{look: &look{snapshot: s, graph: tiers.Build(s, tiers.Options{})}}).sources(t.Context())
+	p := lookingAt(s)
+	c, err := p.sources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/standup/config"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
 	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
@@ -19,9 +20,11 @@ type Env struct {
 	Identity guard.Identity
 	// Expected is what the server was compared with; its UID may be empty.
 	Expected guard.Expectation
-	Config   *rest.Config
-	CRDs     *crds.Cluster
-	Wedges   *wedge.Cluster
+	// Credentials are what kind of credentials this run has.
+	Credentials guard.Credentials
+	Config      *rest.Config
+	CRDs        *crds.Cluster
+	Wedges      *wedge.Cluster
 	// File is the standup.yaml, never nil: an empty one where there is none.
 	File *config.Config
 	// DryRun: nothing is changed, and the server checks what would be.
@@ -37,4 +40,7 @@ type Env struct {
 	Say func(line string)
 	// Warn is told of errors that are being retried.
 	Warn func(error)
+	// Observe is told of each new graph of a step that waits, with what is left
+	// of it and what was just nudged. Nil is allowed.
+	Observe func(g *tiers.Graph, left, nudged []*tiers.Node)
 }

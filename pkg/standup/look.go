@@ -108,6 +108,7 @@ func (l *look) builds(ctx context.Context) (*builds, error) {
 	trees := l.env.CRDs.Artifacts().Trees(l.snapshot.Sources)
 	builder := l.env.CRDs.Builder()
 	builder.Variables, builder.Live = build.Remember(builder.Variables), true
+	b.variables = builder.Variables
 	b.all, err = builder.Follow(ctx, func(ctx context.Context, source flux.Ref) (*build.Tree, error) {
 		source.APIVersion = ""
 		if b.unfetched[source] != nil {

@@ -4,17 +4,24 @@
 package standup
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/standup/config"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
+	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
 const rev = "main@sha1:aaaa"
@@ -38,10 +45,51 @@ func looking(all ...flux.Tier) *preflight {
 		Tiers: all, Served: []flux.Resource{{Kind: "Kustomization"}, {Group: flux.SourceGroup, Kind: "GitRepository"}},
 		Sources: []flux.Source{{Ref: git(), Artifact: &flux.Artifact{Revision: rev}}},
 	}
-	return &preflight{look: &look{
-		env:      &Env{Command: func(plugin, rest string) string { return "kubectl " + plugin + " " + rest }},
-		snapshot: s, graph: tiers.Build(s, tiers.Options{}),
-	}}
+	return lookingAt(s)
+}
+
+// lookingAt is a look at a cluster with these builds, and with no variables.
+func lookingAt(s *flux.Snapshot, all ...build.Followed) *preflight {
+	b := &builds{all: all, unfetched: map[flux.Ref]error{}, variables: fakeVariables{}}
+	b.index()
+	p := newPreflight(context.Background(), &look{
+		env:      &Env{File: &config.Config{}, Command: func(plugin, rest string) string { return "kubectl " + plugin + " " + rest }},
+		snapshot: s, graph: tiers.Build(s, tiers.Options{}), built: b,
+	})
+	p.world = func() (*wedge.World, error) { return &wedge.World{}, nil }
+	return p
+}
+
+// fakeVariables are the ConfigMaps and Secrets of a cluster, by Kind/ns/name.
+// One that is nil may not be read.
+type fakeVariables map[string]map[string]string
+
+func (v fakeVariables) ConfigMap(_ context.Context, namespace, name string) (map[string]string, error) {
+	key, resource := "ConfigMap/"+namespace+"/"+name, schema.GroupResource{Resource: "configmaps"}
+	data, ok := v[key]
+	switch {
+	case !ok:
+		return nil, apierrors.NewNotFound(resource, name)
+	case data == nil:
+		return nil, apierrors.NewForbidden(resource, name, errors.New("no"))
+	}
+	return data, nil
+}
+
+func (v fakeVariables) Secret(_ context.Context, namespace, name string) (map[string][]byte, error) {
+	key, resource := "Secret/"+namespace+"/"+name, schema.GroupResource{Resource: "secrets"}
+	data, ok := v[key]
+	switch {
+	case !ok:
+		return nil, apierrors.NewNotFound(resource, name)
+	case data == nil:
+		return nil, apierrors.NewForbidden(resource, name, errors.New("no"))
+	}
+	raw := map[string][]byte{}
+	for name, value := range data {
+		raw[name] = []byte(value)
+	}
+	return raw, nil
 }
 
 func TestEachRootCauseIsReportedOnce(t *testing.T) {
@@ -113,7 +161,7 @@ func TestSourceFindings(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			f, bad := sourceFinding(&tc.source, 2)
+			f, bad := looking().sourceFinding(&tc.source, 2)
 			if bad != (tc.rule != "") || bad && (f.Rule != tc.rule || f.Blocks != tc.blocks) {
 				t.Errorf("got %+v, %t", f, bad)
 			}
@@ -127,15 +175,15 @@ func TestSourceFindings(t *testing.T) {
 func TestControllerFindings(t *testing.T) {
 	zero, one := int32(0), int32(1)
 	down := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: "helm-controller"}, Spec: appsv1.DeploymentSpec{Replicas: &one}}
-	if f := controllerFinding("helm-controller", down); !f.Blocks || !strings.Contains(f.Message, "no available replica") {
+	if f := looking().controllerFinding("helm-controller", down); !f.Blocks || !strings.Contains(f.Message, "no available replica") {
 		t.Errorf("got %+v", f)
 	}
 	down.Spec.Replicas = &zero
-	if f := controllerFinding("helm-controller", down); !strings.Contains(f.Message, "scaled to zero") || !strings.Contains(f.Fix, "--replicas=1") {
+	if f := looking().controllerFinding("helm-controller", down); !strings.Contains(f.Message, "scaled to zero") || !strings.Contains(f.Fix, "--replicas=1") {
 		t.Errorf("got %+v", f)
 	}
 	// It may run elsewhere, so nothing is blocked by not seeing it.
-	if f := controllerFinding("helm-controller", nil); f.Blocks || f.Severity != finding.Warning {
+	if f := looking().controllerFinding("helm-controller", nil); f.Blocks || f.Severity != finding.Warning {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -144,7 +192,7 @@ func TestImageVersion(t *testing.T) {
 	for image, want := range map[string]string{
 		"ghcr.io/fluxcd/helm-controller:v1.6.4":                 "v1.6.4",
 		"localhost:5000/fluxcd/helm-controller:v1.6.4@sha256:0": "v1.6.4",
-		"localhost:5000/fluxcd/helm-controller":                 "(version unknown)",
+		"localhost:5000/fluxcd/helm-controller":                 "",
 	} {
 		d := &appsv1.Deployment{}
 		d.Spec.Template.Spec.Containers = []corev1.Container{{Image: image}}

@@ -6,6 +6,7 @@ package standup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/crds"
@@ -17,14 +18,15 @@ import (
 // tiers reports each root cause once, with how many tiers it holds up, instead
 // of one failure for every red tier.
 func (p *preflight) tiers(ctx context.Context) (Check, error) {
-	c := Check{Name: "tiers"}
+	var c Check
 	ready, held := 0, map[flux.Ref]int{}
 	var order []*tiers.Node
 	for _, n := range p.graph.Tiers() {
 		switch {
 		case n.State == tiers.Ready:
 			ready++
-		case n.Root.Depth == 0 || p.graph.Node(n.Root.Object) == nil:
+		case ofSource(n): // the check of the sources says so, once
+		case p.isRoot(n):
 			order = append(order, n)
 		default:
 			held[n.Root.Object]++
@@ -44,6 +46,17 @@ func (p *preflight) tiers(ctx context.Context) (Check, error) {
 	return c, nil
 }
 
+// isRoot is true for a tier that is red for its own reason, or for want of
+// something that is no tier.
+func (p *preflight) isRoot(n *tiers.Node) bool {
+	return n.Root != nil && (n.Root.Depth == 0 || p.graph.Node(n.Root.Object) == nil)
+}
+
+// ofSource is true for a tier that nothing holds up but its source.
+func ofSource(n *tiers.Node) bool {
+	return n.State == tiers.Blocked && len(n.Blockers) == 1 && n.Blockers[0].On == n.Source
+}
+
 func holdsUp(count int) string {
 	if count == 1 {
 		return "it holds up one other tier"
@@ -56,7 +69,7 @@ func (p *preflight) tierFinding(ctx context.Context, n *tiers.Node) (finding.Fin
 	switch n.State {
 	case tiers.Suspended:
 		f.Rule = "tier-suspended"
-		f.Fix = fmt.Sprintf("if it is meant to run: flux resume %s %s -n %s", strings.ToLower(n.Ref.Kind), n.Ref.Name, n.Ref.Namespace)
+		f.Fix = "if it is meant to run: " + p.command(fmt.Sprintf("flux resume %s %s -n %s", strings.ToLower(n.Ref.Kind), n.Ref.Name, n.Ref.Namespace))
 	case tiers.Progressing:
 		f.Rule, f.Severity = "tier-progressing", finding.Info
 		f.Fix = "wait for it: " + p.env.Command("tiers", "--wait")
@@ -94,7 +107,7 @@ func every(n *tiers.Node) string {
 
 // missingKind looks closer at a tier that lacks a kind.
 func (p *preflight) missingKind(ctx context.Context, n *tiers.Node, f finding.Finding) (finding.Finding, error) {
-	d, err := p.env.CRDs.Diagnose(ctx, p.snapshot, n.Ref)
+	d, err := p.diagnose(ctx, n)
 	if ctx.Err() != nil {
 		return f, ctx.Err()
 	}
@@ -111,18 +124,29 @@ func (p *preflight) missingKind(ctx context.Context, n *tiers.Node, f finding.Fi
 	return p.diagnosed(ctx, n, d, f)
 }
 
+func (p *preflight) diagnose(ctx context.Context, n *tiers.Node) (*crds.Diagnosis, error) {
+	b, err := p.builds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := b.of(n.Ref)
+	switch {
+	case f == nil:
+		return nil, fmt.Errorf("%s was not there when the tiers were built", n.Ref)
+	case f.Result == nil:
+		return nil, b.why(f)
+	}
+	return p.judge(ctx, f)
+}
+
 func (p *preflight) diagnosed(ctx context.Context, n *tiers.Node, d *crds.Diagnosis, f finding.Finding) (finding.Finding, error) {
+	f.Causes = append(f.Causes, firstLine(n.Why))
+	if d.Verdict == crds.Deadlock {
+		return p.deadlock(ctx, n.Ref, d, f)
+	}
 	f.Message = fmt.Sprintf("%s: %s", n.Ref, d.Why)
 	f.Missing = d.Report()
-	f.Causes = append(f.Causes, firstLine(n.Why))
 	switch d.Verdict {
-	case crds.Deadlock:
-		p.deadlocked = true
-		f.Rule = "crd-deadlock"
-		f.Fix = p.env.Command("standup", "crds")
-		kept := d.Kept()
-		f.Suggestion = fmt.Sprintf("for good: move %s and what needs them into a tier of their own that depends on %s",
-			kept[0].Kinds(), n.Ref.Name)
 	case crds.NowServed:
 		f.Rule, f.Severity = "tier-asleep", finding.Warning
 		f.Fix = "a nudge is enough: " + p.env.Command("standup", "crds")
@@ -130,12 +154,32 @@ func (p *preflight) diagnosed(ctx context.Context, n *tiers.Node, d *crds.Diagno
 		f.Rule = "kind-missing"
 		f.Fix = "wait, or see what should create it: " + p.env.Command("tiers", "why "+tierArg(n.Ref))
 	}
-	for _, t := range d.Triggers {
-		operator, err := p.env.CRDs.Operator(ctx, t.Relation)
-		if err != nil {
-			return f, err
+	return p.withOperators(ctx, d, f)
+}
+
+// deadlock is a tier that would create kinds which it waits for.
+func (p *preflight) deadlock(ctx context.Context, tier flux.Ref, d *crds.Diagnosis, f finding.Finding) (finding.Finding, error) {
+	f.Rule, f.Message, f.Missing = ruleDeadlock, fmt.Sprintf("%s: %s", tier, d.Why), d.Report()
+	f.Fix = p.env.Command("standup", "crds")
+	f.Suggestion = fmt.Sprintf("for good: move %s and what needs them into a tier of their own that depends on %s",
+		d.Kept()[0].Kinds(), tier.Name)
+	return p.withOperators(ctx, d, f)
+}
+
+// withOperators adds what the operators behind the triggers are doing.
+func (p *preflight) withOperators(ctx context.Context, d *crds.Diagnosis, f finding.Finding) (finding.Finding, error) {
+	for i := range d.Triggers {
+		operator, err := p.operator(ctx, &d.Triggers[i].Relation)
+		if ctx.Err() != nil {
+			return f, ctx.Err()
 		}
-		f.Causes = append(f.Causes, operator.Sentence())
+		said := operator.Sentence()
+		if err != nil {
+			said = err.Error()
+		}
+		if !slices.Contains(f.Causes, said) {
+			f.Causes = append(f.Causes, said)
+		}
 	}
 	return f, nil
 }

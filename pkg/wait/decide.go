@@ -52,26 +52,31 @@ type clock struct {
 	cause string
 }
 
-func (c clocks) update(g *tiers.Graph, now time.Time) {
-	for _, n := range g.Tiers() {
+func (c clocks) update(v *view, now time.Time) {
+	for _, n := range v.Tiers() {
+		if v.pending[n.Ref] && !v.turn(n) {
+			delete(c, n.Ref)
+			continue
+		}
 		if running, ok := c[n.Ref]; ok && (n.State == tiers.Ready || running.cause != causeOf(n)) {
 			delete(c, n.Ref)
 		}
-		if _, running := c[n.Ref]; !running && n.State != tiers.Ready && met(n) {
+		if _, running := c[n.Ref]; !running && n.State != tiers.Ready && v.met(n) {
 			c[n.Ref] = clock{now, causeOf(n)}
 		}
 	}
 }
 
 // met is true when a tier has all that it depends on: from here on the time
-// is its own.
-func met(n *tiers.Node) bool {
+// is its own. A container that has not applied its children yet has them as they
+// were, and waits for nobody.
+func (v *view) met(n *tiers.Node) bool {
 	for _, b := range n.Blockers {
-		if b.Reason != tiers.NoArtifact { // a source has no deadline of its own
+		if !noArtifact(b) { // a source has no deadline of its own
 			return false
 		}
 	}
-	if !n.Wait {
+	if !n.Wait || v.resuming && n.Ref.Kind == flux.KustomizationKind && !v.applied[n.Ref] {
 		return true
 	}
 	return !slices.ContainsFunc(n.Contains, func(child *tiers.Node) bool { return child.State != tiers.Ready })
@@ -80,7 +85,10 @@ func met(n *tiers.Node) bool {
 // allowed is how long a tier may take: one attempt, and one whole retry. A
 // first attempt that lost a race fails at once; one that timed out is repeated
 // in full.
-func allowed(n *tiers.Node) time.Duration {
+func (v *view) allowed(n *tiers.Node) time.Duration {
+	if v.limit > 0 {
+		return v.limit
+	}
 	return n.Timeout + n.RetryInterval + n.Timeout
 }
 
@@ -97,30 +105,30 @@ func (d decision) ends() bool { return d.done || d.err != nil }
 
 // decide answers whether the wait is over. It is pure: the same graph, clocks
 // and time give the same answer.
-func decide(g *tiers.Graph, t Targets, c clocks, now time.Time) decision {
+func decide(v *view, t Targets, c clocks, now time.Time) decision {
 	var d decision
-	waited, absent := t.in(g)
+	waited, absent := t.in(v.Graph)
 	for _, n := range waited {
-		if n.State != tiers.Ready && n.State != tiers.Suspended {
+		if v.isLeft(n) {
 			d.left = append(d.left, n)
 		}
 	}
-	if d.err = stuck(d.left); d.err != nil {
+	if d.err = v.stuck(d.left); d.err != nil {
 		return d
 	}
-	if named := suspendedTarget(g, t); named != nil {
+	if named := v.suspendedTarget(t); named != nil {
 		d.err = &StuckError{Tier: named.Ref, Root: *named.Root}
 		return d
 	}
 	if len(d.left) == 0 && len(absent) == 0 && len(waited) > 0 {
-		if held := allSuspended(waited); held != nil {
+		if held := allSuspended(waited); held != nil && !v.resuming {
 			d.err = &StuckError{Tier: held.Ref, Root: *held.Root}
 			return d
 		}
 		d.done = true
 		return d
 	}
-	if atRest(g) {
+	if v.atRest() {
 		switch {
 		case len(d.left) > 0:
 			n := d.left[0]
@@ -134,12 +142,12 @@ func decide(g *tiers.Graph, t Targets, c clocks, now time.Time) decision {
 	}
 	for _, n := range d.left {
 		started, running := c[n.Ref]
-		if !running || !met(n) {
+		if !running || !v.met(n) {
 			continue
 		}
-		end := started.since.Add(allowed(n))
+		end := started.since.Add(v.allowed(n))
 		if !now.Before(end) {
-			d.err = &DeadlineError{Tier: n.Ref, Allowed: allowed(n), Left: summary(d.left)}
+			d.err = &DeadlineError{Tier: n.Ref, Allowed: v.allowed(n), Left: summary(d.left)}
 			return d
 		}
 		if d.next.IsZero() || end.Before(d.next) {
@@ -159,9 +167,9 @@ func allSuspended(waited []*tiers.Node) *tiers.Node {
 }
 
 // stuck finds a tier whose root cause nobody will remove.
-func stuck(left []*tiers.Node) error {
+func (v *view) stuck(left []*tiers.Node) error {
 	for _, n := range left {
-		if n.Root.State == tiers.Wedged || n.Root.State == tiers.Suspended {
+		if n.Root.State == tiers.Wedged || n.Root.State == tiers.Suspended && !v.pending[n.Root.Object] {
 			return &StuckError{Tier: n.Ref, Root: *n.Root}
 		}
 	}
@@ -170,9 +178,9 @@ func stuck(left []*tiers.Node) error {
 
 // suspendedTarget is a tier that was asked for by name and is suspended: the
 // only case in which a suspended tier that nothing needs is waited for.
-func suspendedTarget(g *tiers.Graph, t Targets) *tiers.Node {
+func (v *view) suspendedTarget(t Targets) *tiers.Node {
 	for _, name := range t.Names {
-		if n := g.Node(name); n != nil && n.State == tiers.Suspended && !n.IsReady() {
+		if n := v.Node(name); n != nil && !v.pending[n.Ref] && n.State == tiers.Suspended && !n.IsReady() {
 			return n
 		}
 	}
@@ -182,8 +190,8 @@ func suspendedTarget(g *tiers.Graph, t Targets) *tiers.Node {
 // atRest is true when no controller will do anything more: each tier is Ready,
 // suspended, wedged, or blocked by something that is none of the others. What
 // does not exist then, nothing will create.
-func atRest(g *tiers.Graph) bool {
-	return !slices.ContainsFunc(g.Tiers(), func(n *tiers.Node) bool {
+func (v *view) atRest() bool {
+	return !v.acting && !slices.ContainsFunc(v.Tiers(), func(n *tiers.Node) bool {
 		switch n.State {
 		case tiers.Progressing, tiers.Retrying:
 			return true

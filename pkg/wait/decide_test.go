@@ -117,8 +117,8 @@ func TestDecide(t *testing.T) {
 			g := graph(tc.wedged, tc.tiers...)
 			now := time.Now()
 			c := clocks{}
-			c.update(g, now)
-			d := decide(g, tc.targets, c, now)
+			c.update(&view{Graph: g}, now)
+			d := decide(&view{Graph: g}, tc.targets, c, now)
 			if d.done != tc.done || len(d.left) != tc.left {
 				t.Errorf("done %t with %d left, want %t with %d", d.done, len(d.left), tc.done, tc.left)
 			}
@@ -134,8 +134,8 @@ func TestTheDeadlineOfATier(t *testing.T) {
 	c := clocks{}
 	at := func(after time.Duration, all ...flux.Tier) decision {
 		g := graph(nil, all...)
-		c.update(g, start.Add(after))
-		return decide(g, Targets{}, c, start.Add(after))
+		c.update(&view{Graph: g}, start.Add(after))
+		return decide(&view{Graph: g}, Targets{}, c, start.Add(after))
 	}
 	a, b := tier("a"), tier("b", "a")
 	const allowed = 11 * time.Minute
@@ -166,12 +166,12 @@ func TestTheDeadlineOfATier(t *testing.T) {
 func TestANewRevisionStartsTheClockAnew(t *testing.T) {
 	start := time.Date(2026, 11, 30, 2, 0, 0, 0, time.UTC)
 	c := clocks{}
-	c.update(graph(nil, ready(tier("a")), failed(tier("b", "a"))), start)
+	c.update(&view{Graph: graph(nil, ready(tier("a")), failed(tier("b", "a")))}, start)
 	g := graph(nil, condition(tier("a"), "Unknown", "Progressing"), blocked(tier("b", "a")))
 	g.Node(ks("a")).Generation, g.Node(ks("b")).Generation = 2, 2
 	late := start.Add(time.Hour)
-	c.update(g, late)
-	if d := decide(g, Targets{}, c, late.Add(time.Minute)); d.err != nil {
+	c.update(&view{Graph: g}, late)
+	if d := decide(&view{Graph: g}, Targets{}, c, late.Add(time.Minute)); d.err != nil {
 		t.Errorf("a deadline fired on progress: %v", d.err)
 	}
 }
@@ -181,7 +181,7 @@ func TestANewRevisionStartsTheClockAnew(t *testing.T) {
 func TestANamespaceIsWaitedForWithWhatItNeeds(t *testing.T) {
 	app := blocked(tier("app", "platform"))
 	app.Ref.Namespace = "apps"
-	d := decide(graph(nil, failed(tier("platform")), app), Targets{Namespace: "apps"}, clocks{}, time.Now())
+	d := decide(&view{Graph: graph(nil, failed(tier("platform")), app)}, Targets{Namespace: "apps"}, clocks{}, time.Now())
 	if len(d.left) != 2 {
 		t.Errorf("waits for %d tiers, want both", len(d.left))
 	}
@@ -214,10 +214,14 @@ func TestErrorsThatPass(t *testing.T) {
 func TestAParentsTimeStartsWhenItsChildrenAreReady(t *testing.T) {
 	parent, child := tier("p"), tier("c")
 	parent.Wait, child.Owner = true, ks("p")
-	if met(graph(nil, failed(parent), failed(child)).Node(ks("p"))) {
+	met := func(all ...flux.Tier) bool {
+		v := &view{Graph: graph(nil, all...)}
+		return v.met(v.Node(ks("p")))
+	}
+	if met(failed(parent), failed(child)) {
 		t.Error("the clock of a parent runs while its child is not Ready")
 	}
-	if !met(graph(nil, failed(parent), ready(child)).Node(ks("p"))) {
+	if !met(failed(parent), ready(child)) {
 		t.Error("the clock of a parent does not run though its child is Ready")
 	}
 }

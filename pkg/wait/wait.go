@@ -27,6 +27,11 @@ type Options struct {
 	Timeout time.Duration
 	// Nudge asks each tier to reconcile the moment its dependencies are met.
 	Nudge bool
+	// Resume is what to do about suspended tiers; nil leaves them alone.
+	Resume *Resume
+	// Limit is how long a tier may take from when its dependencies are met; 0
+	// for the timeout that Flux gives it and one retry.
+	Limit time.Duration
 	// Diagnose looks closer at a tier that failed on a missing kind, and says
 	// why no controller will ever heal that, or nothing when a retry will. It
 	// is asked once per tier and revision. Nil means that nobody looks.
@@ -48,7 +53,7 @@ func Run(ctx context.Context, client dynamic.Interface, served []flux.Resource, 
 		Options: o, client: client, served: served,
 		cache: flux.NewCache(served), clocks: clocks{}, nudges: nudges{},
 		asked: map[flux.Ref]string{}, tried: map[flux.Ref]string{}, wedged: map[flux.Ref]verdict{},
-		verdicts: make(chan verdict),
+		verdicts: make(chan verdict), resumption: newResumption(o.Resume),
 	}
 	var watches sync.WaitGroup
 	defer watches.Wait()
@@ -59,7 +64,10 @@ func Run(ctx context.Context, client dynamic.Interface, served []flux.Resource, 
 	for _, res := range watched {
 		watches.Go(func() { follow(ctx, client, res, w.cache, w.signals) })
 	}
-	return w.loop(ctx, len(watched))
+	err := w.loop(ctx, len(watched))
+	cancel()
+	w.drain()
+	return err
 }
 
 // watchedKinds leaves out what no answer depends on.
@@ -87,6 +95,8 @@ type waiter struct {
 	tried    map[flux.Ref]string
 	wedged   map[flux.Ref]verdict
 	verdicts chan verdict
+	// resumption is nil for a wait that resumes nothing.
+	resumption *resumption
 }
 
 // verdict is the answer of Diagnose for a tier at a revision.
@@ -108,6 +118,10 @@ func (w *waiter) loop(ctx context.Context, kinds int) error {
 	deadline.Stop()
 	defer deadline.Stop()
 
+	var acts chan act
+	if w.resumption != nil {
+		acts = w.resumption.acts
+	}
 	var left []*tiers.Node
 	for listed := 0; ; {
 		select {
@@ -127,6 +141,10 @@ func (w *waiter) loop(ctx context.Context, kinds int) error {
 			listed++
 		case v := <-w.verdicts:
 			w.judge(v)
+		case a := <-acts:
+			if err := w.did(a); err != nil {
+				return err
+			}
 		case <-w.signals.changed:
 		case <-deadline.C:
 		}
@@ -193,31 +211,62 @@ func (w *waiter) look(ctx context.Context) (decision, error) {
 	for ref, v := range w.wedged {
 		wedged[ref] = v.why
 	}
-	g := tiers.Build(snapshot, tiers.Options{Wedged: wedged})
-	if w.outdated(g) {
+	now := time.Now()
+	v := w.view(snapshot, wedged, now)
+	if w.outdated(v.Graph) {
 		return w.look(ctx)
 	}
-	now := time.Now()
-	w.clocks.update(g, now)
-	d := decide(g, w.Targets, w.clocks, now)
+	w.clocks.update(v, now)
+	d := decide(v, w.Targets, w.clocks, now)
 	if stuck, ok := errors.AsType[*StuckError](d.err); ok {
 		stuck.Diagnosed = wedged[stuck.Root.Object] != ""
 	}
 	var nudged []*tiers.Node
 	if d.err == nil && !d.done {
 		w.diagnose(ctx, snapshot, d.left)
+		w.start(ctx, v)
 		if w.Nudge {
 			nudged, err = w.nudges.send(ctx, w.client, w.served, d.left)
-			if err != nil && !passing(err, len(w.nudges) > 0) {
+			if err := w.nudgeFailed(err); err != nil {
 				return d, err
 			}
-			w.trouble(err) // the relist after the API server is back tries again
 		}
 	}
 	if w.Observe != nil {
-		w.Observe(g, d.left, nudged)
+		w.Observe(v.Graph, d.left, nudged)
+	}
+	if r := w.resumption; r != nil && !r.retry.IsZero() && (d.next.IsZero() || r.retry.Before(d.next)) {
+		d.next = r.retry
 	}
 	return d, nil
+}
+
+// view makes the graph of a snapshot, and says what the wait makes of it.
+func (w *waiter) view(s *flux.Snapshot, wedged map[flux.Ref]string, now time.Time) *view {
+	v := &view{limit: w.Limit, pending: map[flux.Ref]bool{}, out: map[flux.Ref]bool{}, applied: map[flux.Ref]bool{}}
+	var why map[flux.Ref]string
+	if w.resumption != nil {
+		v.pending, why = w.resumption.awake(s)
+	}
+	v.Graph = tiers.Build(s, tiers.Options{Wedged: wedged})
+	if w.resumption != nil {
+		w.resumption.see(v, why, now)
+		w.settle(v)
+	}
+	return v
+}
+
+func (w *waiter) nudgeFailed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case w.resumption != nil:
+		return w.failed(err)
+	case !passing(err, len(w.nudges) > 0):
+		return err
+	}
+	w.trouble(err) // the relist after the API server is back tries again
+	return nil
 }
 
 func (w *waiter) trouble(err error) {

@@ -40,6 +40,8 @@ func (f *Flags) run(ctx context.Context, o *options) error {
 	env.Say = func(line string) { bar.Println(printers.OneLine(line)) }
 	env.Warn = func(err error) { bar.Println("Warning: " + util.Message(err) + "; trying again") }
 
+	env.Observe = util.NewFollower(bar, printers.AllowsRedraw(f.shell.ErrOut), func(*tiers.Node) bool { return false }).Observe
+
 	report := &standup.Report{
 		TypeMeta: printers.TypeMeta("StandupReport"),
 		Server:   tiers.Server{URL: target.Identity.URL, UID: target.Identity.UID},

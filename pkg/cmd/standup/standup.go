@@ -41,7 +41,7 @@ func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
 	f.Target.AddFlags(cmd.PersistentFlags())
 	f.shell.AddCommands([]util.CommandGroup{
 		{Message: "Steps, in order:", Commands: stepCommands(f)},
-		{Message: "Before the first step:", Commands: []*cobra.Command{newCmdIdentify(f)}},
+		{Message: "Before the first step:", Commands: []*cobra.Command{newCmdIdentify(f), newCmdInit(f)}},
 	}, "expect-server", "expect-uid", "config")
 	return cmd
 }

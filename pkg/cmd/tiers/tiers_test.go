@@ -132,7 +132,7 @@ func TestStatusSaysWhatAPersonNeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return status(n, now())
+		return util.TierStatus(n, now())
 	}
 	if got := status("platform"); got != "ready" {
 		t.Errorf("platform: %s", got)
@@ -184,7 +184,7 @@ func TestShortRevision(t *testing.T) {
 	for in, want := range map[string]string{
 		rev: "main@sha1:90379a0b", "latest@sha256:0123456789abcdef": "latest@sha256:01234567", "1.2.3": "1.2.3", "": "", "main@sha1:short": "main@sha1:short",
 	} {
-		if got := shortRevision(in); got != want {
+		if got := util.ShortRevision(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}

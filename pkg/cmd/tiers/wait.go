@@ -39,11 +39,7 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 	defer cluster.Close()
 	bar := progress.For(o.shell.ErrOut)
 	defer bar.Close()
-	follow := &follower{
-		bar: bar, live: printers.AllowsRedraw(o.shell.ErrOut),
-		state: map[flux.Ref]tiers.State{}, nudged: map[flux.Ref]bool{}, waited: map[flux.Ref]bool{},
-		shows: func(n *tiers.Node) bool { return len(o.Names) == 0 && o.shows(n) },
-	}
+	follow := util.NewFollower(bar, printers.AllowsRedraw(o.shell.ErrOut), func(n *tiers.Node) bool { return len(o.Names) == 0 && o.shows(n) })
 	start := time.Now()
 	waitErr := wait.Run(ctx, client, snapshot.Served, wait.Options{
 		Targets: targets, Timeout: o.Timeout, Nudge: o.Nudge,
@@ -54,21 +50,21 @@ func (o *Options) wait(ctx context.Context, target *util.Target, snapshot *flux.
 			}
 			return d.Why, nil
 		},
-		Observe: follow.observe,
+		Observe: follow.Observe,
 		Trouble: func(err error) { bar.Println("Warning: " + util.Message(err) + "; trying again") },
 	})
 	bar.Close()
-	if waitErr != nil && follow.last == nil {
+	if waitErr != nil && follow.Last == nil {
 		return waitErr
 	}
 	if errors.Is(waitErr, context.Canceled) {
 		fmt.Fprintf(o.shell.ErrOut, "Interrupted after %s; not Ready: %s\nTo go on: %s\n",
-			time.Since(start).Round(time.Second), printers.OneLine(names(follow.left)), o.again(target))
+			time.Since(start).Round(time.Second), printers.OneLine(names(follow.Left)), o.again(target))
 		return util.Silent(util.ExitInterrupted)
 	}
-	rows, err := o.pick(follow.last)
+	rows, err := o.pick(follow.Last)
 	if err == nil {
-		err = o.print(target, follow.last, rows)
+		err = o.print(target, follow.Last, rows)
 	}
 	if stuck, ok := errors.AsType[*wait.StuckError](waitErr); ok && stuck.Diagnosed {
 		fmt.Fprintf(o.shell.ErrOut, "To break the deadlock: %s\n", target.Command("standup", "crds"))
@@ -122,65 +118,4 @@ func count(rows []*tiers.Node, s tiers.State) (n int) {
 		}
 	}
 	return n
-}
-
-// follower turns graphs into lines of progress.
-type follower struct {
-	bar *progress.Progress
-	// live is true on a terminal, whose lines may change at every event. A log
-	// gets a line when a tier's class changes.
-	live  bool
-	state map[flux.Ref]tiers.State
-	// nudged are the tiers that were asked and have not stirred since.
-	nudged map[flux.Ref]bool
-	// waited are the tiers that were waited for at some time.
-	waited map[flux.Ref]bool
-	// shows is true for the tiers that were not named, but are all meant.
-	shows func(*tiers.Node) bool
-	last  *tiers.Graph
-	left  []*tiers.Node
-}
-
-func (f *follower) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
-	f.last, f.left = g, left
-	waiting, needed := map[flux.Ref]bool{}, map[flux.Ref]bool{}
-	for _, n := range left {
-		waiting[n.Ref], f.waited[n.Ref] = true, true
-		needed[n.Root.Object] = true
-	}
-	for _, n := range nudged {
-		f.nudged[n.Ref] = true
-	}
-	now := time.Now()
-	for _, n := range g.Tiers() {
-		subject := printers.OneLine(n.Ref.Key())
-		was, known := f.state[n.Ref]
-		switch {
-		case waiting[n.Ref]:
-			if known && was == tiers.Ready {
-				f.bar.Println(subject + " is no longer Ready; still waiting for it")
-			}
-			f.bar.Set(subject, printers.OneLine(f.text(n, now)))
-		case known && was != tiers.Ready && n.State == tiers.Ready && f.waited[n.Ref]:
-			f.bar.Done(subject, "✔", "Ready at "+shortRevision(n.AppliedRevision()))
-		case n.State == tiers.Suspended && !known && !needed[n.Ref] && f.shows(n):
-			f.bar.Done(subject, "-", status(n, now)+"; nothing that is waited for needs it")
-		}
-		f.state[n.Ref] = n.State
-	}
-}
-
-func (f *follower) text(n *tiers.Node, now time.Time) string {
-	if n.State != tiers.Retrying {
-		delete(f.nudged, n.Ref)
-	}
-	switch {
-	case f.nudged[n.Ref]:
-		return "nudged: its dependencies are met"
-	case f.live || n.State == tiers.Blocked:
-		return status(n, now)
-	case n.State == tiers.Retrying:
-		return "retrying: " + oneLine(n.Why)
-	}
-	return string(n.State)
 }

@@ -64,11 +64,8 @@ func TestGoingOnAfterAnInterruption(t *testing.T) {
 	}
 }
 
-func following(log *bytes.Buffer, shows bool) *follower {
-	return &follower{
-		bar: progress.New(log, progress.Options{}), state: map[flux.Ref]tiers.State{},
-		nudged: map[flux.Ref]bool{}, waited: map[flux.Ref]bool{}, shows: func(*tiers.Node) bool { return shows },
-	}
+func following(log *bytes.Buffer, shows bool) *util.Follower {
+	return util.NewFollower(progress.New(log, progress.Options{}), false, func(*tiers.Node) bool { return shows })
 }
 
 func TestWhatIsLeftIsNamed(t *testing.T) {
@@ -107,8 +104,8 @@ func TestTheLogOfAWait(t *testing.T) {
 				sent = append(sent, n)
 			}
 		}
-		f.observe(g, left, sent)
-		if f.last != g || len(f.left) != len(left) {
+		f.Observe(g, left, sent)
+		if f.Last != g || len(f.Left) != len(left) {
 			t.Error("the graph was not kept")
 		}
 	}
@@ -155,7 +152,7 @@ func TestASuspendedTierThatIsNeeded(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		f := following(&log, tt.shows)
-		f.observe(g, tt.left, nil)
+		f.Observe(g, tt.left, nil)
 		if got := strings.Contains(log.String(), "nothing that is waited for needs it"); got != tt.says {
 			t.Errorf("%s: %s", name, log.String())
 		}
@@ -169,7 +166,7 @@ func TestTiersThatAreNotWaitedFor(t *testing.T) {
 	var log bytes.Buffer
 	f := following(&log, false)
 	for _, ready := range []metav1.ConditionStatus{"False", "True"} {
-		f.observe(tiers.Build(&flux.Snapshot{
+		f.Observe(tiers.Build(&flux.Snapshot{
 			Tiers:   []flux.Tier{tier(ks, "ns", "a", ready, "BuildFailed", "boom")},
 			Served:  []flux.Resource{{Kind: ks}, {Kind: "GitRepository"}},
 			Sources: []flux.Source{{Ref: source, Artifact: &flux.Artifact{Revision: rev}}},

@@ -123,9 +123,9 @@ func (o *whyWriter) chain(g *tiers.Graph, n *tiers.Node) {
 	}
 	o.say("")
 	o.say("Root cause: %s, %s", n.Root.Object, n.Root.State)
-	o.say("  %s", oneLine(n.Root.Message))
+	o.say("  %s", util.FirstLine(n.Root.Message))
 	if root := g.Node(n.Root.Object); root != nil && root.State == tiers.Retrying && !root.RetryAt.IsZero() {
-		o.say("  Flux tries again %s", when(root.RetryAt, o.now))
+		o.say("  Flux tries again %s", util.When(root.RetryAt, o.now))
 	}
 }
 

@@ -38,7 +38,7 @@ func StandupEnv(t *Target) (*standup.Env, error) {
 		file = &config.Config{}
 	}
 	return &standup.Env{
-		Identity: t.Identity, Expected: t.Expected, Config: t.Config(), CRDs: c, Wedges: w, File: file,
+		Identity: t.Identity, Expected: t.Expected, Credentials: t.Credentials(), Config: t.Config(), CRDs: c, Wedges: w, File: file,
 		Command: t.Command, KubectlArgs: t.KubectlArgs(),
 	}, nil
 }

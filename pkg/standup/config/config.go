@@ -26,8 +26,10 @@ type Config struct {
 	// Path is the file, as messages name it.
 	Path string `yaml:"-"`
 
-	Cluster   Cluster    `yaml:"cluster"`
-	Flux      Flux       `yaml:"flux"`
+	Cluster Cluster `yaml:"cluster"`
+	Flux    Flux    `yaml:"flux"`
+	// Variables are those that tell this cluster from another one, and those
+	// that may still be placeholders.
 	Variables []Variable `yaml:"variables"`
 	Nodes     Nodes      `yaml:"nodes"`
 	CRDs      CRDs       `yaml:"crds"`
@@ -43,7 +45,8 @@ type Cluster struct {
 	Server string `yaml:"server"`
 	// UID is that of the Namespace kube-system.
 	UID string `yaml:"uid"`
-	// Domain is the DNS domain under which the cluster publishes.
+	// Domain is the DNS domain under which the cluster publishes, in lower case
+	// and without a dot at its ends.
 	Domain string `yaml:"domain"`
 }
 
@@ -51,19 +54,22 @@ type Cluster struct {
 type Flux struct {
 	// Namespace is that of the controllers.
 	Namespace string `yaml:"namespace"`
-	// Root is the Kustomization that everything hangs from.
+	// Root is the name of the Kustomization that everything hangs from.
 	Root string `yaml:"root"`
 }
 
 // Variable is what is known of one variable that tiers are substituted with.
 type Variable struct {
-	Name string `yaml:"name"`
+	// Name as it stands in ${NAME}. No two entries have the same.
+	Name string `yaml:"name" required:"true"`
 	// Required: every tier that is substituted with variables has to know it,
 	// with a value.
 	Required bool `yaml:"required"`
-	// Forbid are globs of values that it must not have: another cluster's.
+	// Forbid are globs of values that it must not have: another cluster's. In a
+	// glob * stands for any text and ? for any one character.
 	Forbid []string `yaml:"forbid"`
-	// Placeholder is a glob of values that stand for none: TBD-*.
+	// Placeholder is a glob of values that stand for none: TBD-*. Blocks and
+	// Degrades need it.
 	Placeholder string `yaml:"placeholder"`
 	// Blocks are the tiers that cannot work while the value is a placeholder;
 	// resume leaves them suspended. NAME, NAMESPACE/NAME, with ks/ or hr/
@@ -97,8 +103,8 @@ type CRDs struct {
 // FromChart names a chart by the HelmRelease that Flux reconciles: there is no
 // second place for its version.
 type FromChart struct {
-	// HelmRelease is NAMESPACE/NAME.
-	HelmRelease string `yaml:"helmRelease"`
+	// HelmRelease is NAMESPACE/NAME. No two entries have the same.
+	HelmRelease string `yaml:"helmRelease" required:"true"`
 	// Values are laid over those of the HelmRelease: what switches the CRDs on.
 	Values map[string]any `yaml:"values"`
 }
@@ -108,7 +114,8 @@ type Resume struct {
 	// Skip are tiers that stay suspended; named as in Variable.Blocks.
 	Skip []string `yaml:"skip"`
 	// Timeout is how long one tier may take from when its dependencies are
-	// met; 0 for the timeout that Flux gives it and one retry.
+	// met, as 10m; when it is absent, the timeout that Flux gives it and one
+	// retry.
 	Timeout time.Duration `yaml:"timeout"`
 }
 
@@ -121,13 +128,15 @@ type Verify struct {
 // HealthCheck is a CEL check over the objects of one kind, as in the
 // healthCheckExprs of a Kustomization.
 type HealthCheck struct {
-	APIVersion string `yaml:"apiVersion"`
-	Kind       string `yaml:"kind"`
+	// APIVersion is VERSION or GROUP/VERSION.
+	APIVersion string `yaml:"apiVersion" required:"true"`
+	Kind       string `yaml:"kind" required:"true"`
 	// Namespace and Name narrow it to one namespace, or to one object.
 	Namespace string `yaml:"namespace"`
 	Name      string `yaml:"name"`
 	// Current is the expression that is true when the object is well.
-	Current    string `yaml:"current"`
+	Current string `yaml:"current" required:"true"`
+	// InProgress and Failed are looked at before Current, in this order.
 	InProgress string `yaml:"inProgress"`
 	Failed     string `yaml:"failed"`
 }

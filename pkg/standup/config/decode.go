@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -60,6 +61,9 @@ func parse(data []byte, name string) (*Config, error) {
 	if err := d.decode(root, "", reflect.ValueOf(c).Elem(), 0); err != nil {
 		return nil, err
 	}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -86,6 +90,8 @@ func (d *decoder) decode(n *yaml.Node, field string, v reflect.Value, depth int)
 		return d.decodeStruct(n, field, v, depth)
 	case reflect.Slice:
 		return d.decodeSlice(n, field, v, depth)
+	case reflect.Map:
+		return d.decodeMap(n, field, v, depth)
 	default:
 		return d.decodeScalar(n, field, v)
 	}
@@ -111,6 +117,11 @@ func (d *decoder) decodeStruct(n *yaml.Node, field string, v reflect.Value, dept
 			return err
 		}
 	}
+	for _, name := range required(v.Type()) {
+		if !seen[name] {
+			return d.fail(n, "%s lacks %s: add it", orRoot(field), name)
+		}
+	}
 	return nil
 }
 
@@ -130,6 +141,9 @@ func (d *decoder) decodeSlice(n *yaml.Node, field string, v reflect.Value, depth
 // decodeScalar takes a value only where YAML resolves it to the type that is
 // asked for: `uid: 0123` is a number and no string.
 func (d *decoder) decodeScalar(n *yaml.Node, field string, v reflect.Value) error {
+	if v.Type() == reflect.TypeFor[time.Duration]() {
+		return d.decodeDuration(n, field, v)
+	}
 	want, wanted := "!!str", "a string"
 	switch v.Kind() {
 	case reflect.Bool:
@@ -146,6 +160,21 @@ func (d *decoder) decodeScalar(n *yaml.Node, field string, v reflect.Value) erro
 	if err := n.Decode(v.Addr().Interface()); err != nil {
 		return d.mistyped(n, field, wanted)
 	}
+	return nil
+}
+
+func (d *decoder) decodeDuration(n *yaml.Node, field string, v reflect.Value) error {
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		return d.mistyped(n, field, "a duration such as 90s or 10m")
+	}
+	duration, err := time.ParseDuration(n.Value)
+	switch {
+	case err != nil:
+		return d.fail(n, "%s must be a duration such as 90s or 10m, not %q", field, n.Value)
+	case duration <= 0:
+		return d.fail(n, "%s must be longer than nothing, not %s: remove the line for the default", field, n.Value)
+	}
+	v.SetInt(int64(duration))
 	return nil
 }
 
@@ -188,6 +217,18 @@ func fieldsOf(v reflect.Value) map[string]reflect.Value {
 		}
 	}
 	return known
+}
+
+// required are the fields that a mapping cannot do without, by the tag of that
+// name, which the schema is made from too.
+func required(t reflect.Type) []string {
+	var names []string
+	for field := range t.Fields() {
+		if field.Tag.Get("required") == "true" {
+			names = append(names, field.Tag.Get("yaml"))
+		}
+	}
+	return names
 }
 
 func names(known map[string]reflect.Value) string {

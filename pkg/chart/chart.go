@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"context"
+	"fmt"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"helm.sh/helm/v4/pkg/chart/common"
+	helmchart "helm.sh/helm/v4/pkg/chart/v2"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubestandup/kubestandup/pkg/build"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/release"
+)
+
+// Charts are those that the HelmReleases of one cluster name.
+type Charts struct {
+	live, authored Find
+	artifacts      artifacts
+}
+
+// artifacts is what source-controller has made; a *build.Fetcher.
+type artifacts interface {
+	Raw(ctx context.Context, source flux.Source) ([]byte, error)
+	Fetch(ctx context.Context, source flux.Source) (*build.Tree, error)
+}
+
+// New reads the objects that the cluster serves, and asks authored for what is
+// not there: what tiers would apply that have not run yet. authored may be nil.
+func New(cfg *rest.Config, fetcher *build.Fetcher, served []flux.Resource, authored Find) (*Charts, error) {
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("client for %s: %w", cfg.Host, err)
+	}
+	return &Charts{live: liveObjects(client, served), authored: authored, artifacts: fetcher}, nil
+}
+
+// Chart is the chart of a HelmRelease, ready to be rendered.
+type Chart struct {
+	// Release is the HelmRelease.
+	Release flux.Ref
+	Name    string
+	Version string
+	// Origin says where the chart was found, to complete "from".
+	Origin string
+	// Notes are what a reader of the outcome has to know.
+	Notes []string
+
+	object *helmv2.HelmRelease
+	chart  *helmchart.Chart
+	values common.Values
+	hidden hidden
+}
+
+// Load finds the chart that Flux reconciles for the HelmRelease namespace/name:
+// the artifact that source-controller has made of it, and where there is none,
+// the same chart from its own source. The errors name the object that is in
+// the way, and hold no value of a Secret; a *NotFoundError is among them.
+func (c *Charts) Load(ctx context.Context, namespace, name string) (*Chart, error) {
+	out := &Chart{Release: ref(flux.HelmReleaseKind, namespace, name), object: &helmv2.HelmRelease{}}
+	if err := c.read(ctx, out.Release, flux.Ref{}, out.object); err != nil {
+		return nil, err
+	}
+	spec := &out.object.Spec
+	switch {
+	case spec.KubeConfig != nil:
+		return nil, fmt.Errorf("%s is installed on another cluster (spec.kubeConfig), so the CRDs of its chart belong there", out.Release)
+	case (spec.Chart == nil) == (spec.ChartRef == nil):
+		return nil, fmt.Errorf("%s needs one of spec.chart and spec.chartRef, and helm-controller accepts nothing else", out.Release)
+	}
+	found, err := c.find(ctx, out.object)
+	if err != nil {
+		return nil, fmt.Errorf("chart of %s: %w", out.Release, err)
+	}
+	out.chart, out.Origin = found.chart, found.origin
+	out.Name, out.Version = found.chart.Metadata.Name, found.chart.Metadata.Version
+	if out.values, err = c.values(ctx, out.object, &out.hidden); err != nil {
+		return nil, err
+	}
+	if len(spec.PostRenderers) > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("the postRenderers of %s are not applied to its CRDs", out.Release))
+	}
+	return out, nil
+}
+
+// releaseName is the name that helm-controller gives the release.
+func (c *Chart) releaseName() string {
+	return release.NameFor(c.object.Spec.ReleaseName, c.object.Spec.TargetNamespace, c.object.Name)
+}
+
+// Redact takes the values of Secrets out of an error: an API server quotes
+// what it does not accept.
+func (c *Chart) Redact(err error) error { return c.hidden.redact(err) }
