@@ -47,7 +47,9 @@ func Extended(cdi string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files["charts/policy-engine/templates/crds.yaml"] = definitions()
+	for i := range definitionCount {
+		files[fmt.Sprintf("charts/policy-engine/templates/crd-%d.yaml", i)] = definition(i)
+	}
 	return files, add(files, extension, "extension")
 }
 
@@ -69,16 +71,15 @@ const (
 	definitionBytes = 5_600 << 10 / definitionCount
 )
 
-// definitions is the template of the CRDs, behind the switch.
-func definitions() string {
+// definition is the template of one CRD, behind the switch. Helm takes no file
+// of more than 5 MiB.
+func definition(i int) string {
+	kind, plural := "ClusterRule", "clusterrules"
+	if i > 0 {
+		kind, plural = fmt.Sprintf("ClusterRule%d", i), fmt.Sprintf("clusterrule%ds", i)
+	}
 	var b strings.Builder
-	b.WriteString("{{- if .Values.crds.install }}\n")
-	for i := range definitionCount {
-		kind, plural := "ClusterRule", "clusterrules"
-		if i > 0 {
-			kind, plural = fmt.Sprintf("ClusterRule%d", i), fmt.Sprintf("clusterrule%ds", i)
-		}
-		fmt.Fprintf(&b, `---
+	fmt.Fprintf(&b, `{{- if .Values.crds.install }}
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -104,10 +105,9 @@ spec:
                   type: object
                   properties:
 `, plural, kind, plural)
-		sentence := strings.Repeat("What this field asks for is explained at length, as such bundles do. ", 32)
-		for field, end := 0, b.Len()+definitionBytes; b.Len() < end; field++ {
-			fmt.Fprintf(&b, "                    field%03d:\n                      type: string\n                      description: %q\n", field, sentence)
-		}
+	sentence := strings.Repeat("What this field asks for is explained at length, as such bundles do. ", 32)
+	for field := 0; b.Len() < definitionBytes; field++ {
+		fmt.Fprintf(&b, "                    field%03d:\n                      type: string\n                      description: %q\n", field, sentence)
 	}
 	b.WriteString("{{- end }}\n")
 	return b.String()

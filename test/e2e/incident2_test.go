@@ -270,7 +270,7 @@ func incidentBroken(t *testing.T, c *cluster.Cluster, sh *shell, named []string)
 		t.Errorf("CRD %s: %v, %v", crd.Name, crd.Status.Conditions, err)
 	}
 	o.holds(t, o.stderr, "CDI/cdi applied", "StorageProfile served after", "Kustomization/flux-system/platform-config nudged")
-	o.holds(t, o.stdout, "1 freed", "Next: kubectl tiers --wait --nudge --context test --expect-server "+c.URL())
+	o.holds(t, o.stdout, "1 freed", "Next: kubectl standup resume --context test --expect-server "+c.URL())
 
 	all := sent(t, c, mark, "kubectl-standup")
 	if rehearsed := all.Where(cluster.Event.DryRun); len(rehearsed) != 0 {

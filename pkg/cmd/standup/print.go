@@ -35,8 +35,8 @@ func (f *Flags) print(report *standup.StepReport, sequence bool) error {
 			}
 			rows = append(rows, row{c.Name, result, c.Message})
 		}
-		for _, finding := range c.Findings {
-			rows = append(rows, row{c.Name, string(finding.Severity), finding.Message})
+		for _, found := range c.Findings {
+			rows = append(rows, row{c.Name, string(found.Severity), found.Message})
 		}
 	}
 	columns := []printers.Column[row]{
@@ -48,7 +48,10 @@ func (f *Flags) print(report *standup.StepReport, sequence bool) error {
 		return err
 	}
 	for _, found := range report.Findings {
-		f.explain(found)
+		// Of what is information alone the row says it all.
+		if found.Severity != finding.Info || found.Suggestion != "" {
+			f.explain(found)
+		}
 	}
 	said := len(report.Findings) == 1 && report.Findings[0].Fix == report.Next
 	if report.Next != "" && !said {
@@ -59,9 +62,14 @@ func (f *Flags) print(report *standup.StepReport, sequence bool) error {
 
 // explain prints the evidence of a finding and what to do about it.
 func (f *Flags) explain(found finding.Finding) {
+	terminal := f.shell.Table(false, false).Width
 	say := func(label, text string) {
+		width := terminal
+		if strings.Contains(text, "kubectl ") {
+			width = 0 // a command that is broken into lines cannot be pasted
+		}
 		if text != "" {
-			fmt.Fprintf(f.shell.Out, "  %-9s %s\n", label, printers.OneLine(text))
+			fmt.Fprint(f.shell.Out, printers.Paragraph(2, label, labelWidth, text, width))
 		}
 	}
 	title := found.Rule
@@ -80,5 +88,15 @@ func (f *Flags) explain(found finding.Finding) {
 		say("seen", c)
 	}
 	say("fix", found.Fix)
-	say("", found.Suggestion)
+	if !strings.Contains(found.Suggestion, "\n") {
+		say("", found.Suggestion)
+		return
+	}
+	for line := range strings.Lines(found.Suggestion) { // a text to be pasted as it is
+		fmt.Fprintf(f.shell.Out, "%*s%s\n", labelWidth+2, "", printers.EscapeTerminal(strings.TrimRight(line, "\n")))
+	}
 }
+
+// labelWidth is the room for the words that stand before the parts of a
+// finding.
+const labelWidth = 10
