@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,11 +107,7 @@ func (d *demo) wedge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.cluster.Push(ctx, "gitops", tree, "the platform"); err != nil {
-		return err
-	}
-	err = d.cluster.InstallRoot(ctx, cluster.Root{Repo: "gitops", Path: "./clusters/demo", Prune: true})
-	if err != nil {
+	if err := bringup.Install(ctx, d.cluster, tree); err != nil {
 		return err
 	}
 	tier := &kustomizev1.Kustomization{}
@@ -137,7 +132,7 @@ func (d *demo) wedge(ctx context.Context) error {
 // repair is what a person types.
 func (d *demo) repair(ctx context.Context) error {
 	d.title("See it")
-	d.say("standup.yaml names the cluster that is meant; without it no step runs.\n")
+	d.say("standup.yaml names the cluster that is meant, without which no step runs, and what else\nis special about it.\n")
 	if err := d.writeConfig(ctx); err != nil {
 		return err
 	}
@@ -147,26 +142,25 @@ func (d *demo) repair(ctx context.Context) error {
 	if err := d.kubectl(ctx, 0, "tiers", "why", "apps-vms"); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, 3, "standup", "preflight"); err != nil {
-		return err
-	}
 	d.took("understood")
 
-	d.title("Break it")
-	if err := d.kubectl(ctx, 0, "standup", "crds"); err != nil {
+	d.title("Bring it up")
+	d.say("One key is not in git, and never will be. Nothing is changed before it is there.\n")
+	if err := d.kubectl(ctx, 3, "standup", "all"); err != nil {
 		return err
 	}
-	d.took("the deadlock is broken")
-
-	d.title("Prove it")
-	if err := d.kubectl(ctx, 0, "tiers", "--wait", "--nudge", "--timeout", "5m"); err != nil {
+	key := filepath.Join(d.checkout(), "age.agekey")
+	if err := os.WriteFile(key, []byte(bringup.AgeKey+"\n"), 0o600); err != nil {
 		return err
 	}
-	d.took("every tier is Ready")
-	if err := d.kubectl(ctx, 0, "standup", "preflight"); err != nil {
+	if err := d.kubectl(ctx, 0, "create", "secret", "generic", "sops-age", "-n", cluster.FluxNamespace, "--from-file=age.agekey"); err != nil {
 		return err
 	}
-	return nil
+	if err := d.kubectl(ctx, 0, "standup", "all"); err != nil {
+		return err
+	}
+	d.took("from wedged to verified")
+	return d.kubectl(ctx, 0, "tiers", "--releases")
 }
 
 func (d *demo) summary() {
@@ -179,13 +173,13 @@ func (d *demo) summary() {
 
 // writeCheckout writes the repository where the plugins are called, and
 // returns it.
-func (d *demo) writeCheckout() (fs.FS, error) {
+func (d *demo) writeCheckout() (map[string]string, error) {
 	root := filepath.Join(d.dir, "gitops")
 	install, err := d.cluster.CDIInstall()
 	if err != nil {
 		return nil, err
 	}
-	files, err := bringup.Base(install)
+	files, err := bringup.Extended(install)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +196,7 @@ func (d *demo) writeCheckout() (fs.FS, error) {
 	if err := os.Mkdir(filepath.Join(root, ".git"), 0o700); err != nil {
 		return nil, err
 	}
-	return os.DirFS(root), nil
+	return files, nil
 }
 
 func firstLine(s string) string {

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/kubestandup/kubestandup/test/bringup"
 )
 
 // buildPlugins builds the three plugins and puts kubectl beside them: a PATH
@@ -71,16 +72,11 @@ func (d *demo) kubectl(ctx context.Context, want int, args ...string) error {
 // writeConfig makes standup.yaml, as a person would, beside the cluster's
 // entry point.
 func (d *demo) writeConfig(ctx context.Context) error {
-	cmd, err := d.command(ctx, "standup", "identify")
+	uid, err := d.cluster.UID(ctx)
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &text, os.Stderr
-	d.say("\n$ kubectl standup identify | tee standup.yaml\n")
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("kubectl standup identify: %w", err)
-	}
-	d.say("%s", text.String())
-	return os.WriteFile(filepath.Join(d.checkout(), "standup.yaml"), text.Bytes(), 0o600)
+	text := bringup.StandupYAML(d.cluster.URL(), uid)
+	d.say("\n$ cat standup.yaml\n%s", text)
+	return os.WriteFile(filepath.Join(d.checkout(), "standup.yaml"), []byte(text), 0o600)
 }

@@ -6,7 +6,6 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,30 +15,6 @@ import (
 	"github.com/kubestandup/kubestandup/test/bringup"
 	"github.com/kubestandup/kubestandup/test/cluster"
 )
-
-// standupYAML is the file of the demo's cluster, as a person keeps it.
-const standupYAML = `cluster:
-  server: %s
-  uid: %s
-nodes:
-  count: 1
-variables:
-  - name: CLUSTER_NAME
-    required: true
-    forbid: ["dev*", staging]
-  - name: BACKUP_ENDPOINT
-    required: true
-    placeholder: "TBD-*"
-    blocks: [backup-store]
-    degrades: [backup-schedule]
-crds:
-  expect: [clusterrules.policy.example.org]
-  fromCharts:
-    - helmRelease: policy/policy-engine
-      values:
-        crds:
-          install: true
-`
 
 // TestBringUp brings the demo's cluster from cold to verified with
 // `kubectl standup all` and what it prints to be typed next, alone.
@@ -81,15 +56,8 @@ func coldCluster(t *testing.T, c *cluster.Cluster) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Push(t.Context(), "gitops", quick(files), "the platform"); err != nil {
+	if err := bringup.Install(t.Context(), c, quick(files)); err != nil {
 		t.Fatal(err)
-	}
-	if err := c.InstallRoot(t.Context(), cluster.Root{Repo: "gitops", Path: "./clusters/demo", Prune: true}); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range bringup.Suspended() {
-		until(t, c, thing("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "flux-system", name), func() bool { return true })
-		merge(t, c, thing("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "flux-system", name), "flux", `{"spec":{"suspend":true}}`)
 	}
 	sh := shellFor(t, c)
 	sh.dir = filepath.Join(t.TempDir(), "gitops", "clusters", "demo")
@@ -98,7 +66,7 @@ func coldCluster(t *testing.T, c *cluster.Cluster) *shell {
 			t.Fatal(err)
 		}
 	}
-	text := fmt.Sprintf(standupYAML, c.URL(), uidOf(t, c))
+	text := bringup.StandupYAML(c.URL(), uidOf(t, c))
 	if err := os.WriteFile(filepath.Join(sh.dir, "standup.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
