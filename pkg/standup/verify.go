@@ -44,7 +44,7 @@ func Verify(ctx context.Context, env *Env) (*StepReport, error) {
 		return nil, err
 	}
 	report := &StepReport{Name: "verify"}
-	for _, check := range []func(context.Context) (Check, error){v.tiers, v.workloads, v.crds, v.placeholderCheck, v.gates} {
+	for _, check := range []func(context.Context) (Check, error){v.sources, v.tiers, v.workloads, v.crds, v.placeholderCheck, v.gates} {
 		c, err := check(ctx)
 		if err != nil {
 			return nil, err
@@ -83,7 +83,7 @@ type verify struct {
 }
 
 // left is what there is still to do, of all that was found.
-type left struct{ deadlocked, unserved, suspended, wedged, late bool }
+type left struct{ deadlocked, unserved, suspended, wedged, late, lateObjects bool }
 
 // next is the command that does most of what is left, empty where only a
 // person can mend what was found.
@@ -97,6 +97,8 @@ func (v *verify) next() string {
 		return v.env.Command("standup", "resume")
 	case l.late:
 		return v.env.Command("tiers", "--wait")
+	case l.lateObjects: // of tiers that are Ready: nothing else waits for them
+		return v.env.Command("standup", "verify")
 	}
 	return ""
 }

@@ -71,7 +71,7 @@ func (v *verify) failure(pieces []*piece) finding.Finding {
 	if len(pieces) == 1 && p.why != "" {
 		tail = ": " + firstLine(p.why)
 	}
-	see := "see why: " + v.kubectl("describe", &p.ref)
+	see := "see why: " + v.describe(&p.ref)
 	switch p.class {
 	case unservedKind:
 		v.left.unserved = true
@@ -100,7 +100,7 @@ func (v *verify) failure(pieces []*piece) finding.Finding {
 		f.Message = fmt.Sprintf("%s, %s, %s failed%s", what, applied, hasHave(len(pieces)), tail)
 		f.Fix = see
 	default:
-		v.left.late = true
+		v.left.lateObjects = true
 		f.Rule, f.Severity = "object-not-ready", finding.Warning
 		f.Message = fmt.Sprintf("%s, %s, %s not ready yet%s", what, applied, is, tail)
 		f.Fix = "it may only take time; " + see
@@ -132,13 +132,13 @@ func causes(pieces []*piece) []string {
 	return out
 }
 
-// kubectl is a command that looks at an object of the same cluster.
-func (v *verify) kubectl(verb string, r *flux.Ref) string {
+// describe is a command that looks at an object of the same cluster.
+func (v *verify) describe(r *flux.Ref) string {
 	what := strings.ToLower(r.Kind)
 	if g := r.Group(); g != "" {
 		what += "." + g
 	}
-	text := "kubectl " + verb + " " + what + " " + r.Name
+	text := "kubectl describe " + what + " " + r.Name
 	if r.Namespace != "" {
 		text += " -n " + r.Namespace
 	}

@@ -29,18 +29,47 @@ func (v *verify) gates(context.Context) (Check, error) {
 		}
 	}
 	triggers := v.unprovedTriggers()
+	var proved []flux.Ref
 	for _, n := range v.graph.Tiers() {
 		if len(relying[n]) == 0 || n.Remote {
 			continue
 		}
 		if why := hollow(n, triggers[n]); why != "" {
 			c.Findings = append(c.Findings, v.gateFinding(n, why, relying[n]))
+			if v.isProved(n) && n.Gate.Hollow {
+				proved = append(proved, n.Ref)
+			}
 		}
+	}
+	if len(proved) > fewGates {
+		c.Findings = append(together(proved), slices.DeleteFunc(c.Findings, func(f finding.Finding) bool { return slices.Contains(proved, *f.Object) })...)
 	}
 	if len(c.Findings) == 0 && len(relying) > 0 {
 		c.Message = fmt.Sprintf("hollow: none of the %d that other tiers rely on, as far as is known", len(relying))
 	}
 	return c, nil
+}
+
+// fewGates is how many hollow gates that do no harm now are named one by one:
+// who sets wait nowhere has as many as tiers.
+const fewGates = 5
+
+// together is one finding for the gates that have nothing wrong behind them.
+func together(gates []flux.Ref) []finding.Finding {
+	return []finding.Finding{{
+		Rule: "hollow-gate", Severity: finding.Info,
+		Message: fmt.Sprintf("%d tiers that others rely on are hollow gates: their Ready means applied, since neither wait nor healthChecks is set; "+
+			"all their objects were proved just now, so it does no harm until the next cold start: %s", len(gates), listed(gates)),
+		Fix: wholeGate,
+	}}
+}
+
+const wholeGate = "set wait: true in git, or healthCheckExprs for what kstatus cannot judge"
+
+// isProved is true when every object of a tier was proved just now.
+func (v *verify) isProved(n *tiers.Node) bool {
+	t := v.of(n.Ref)
+	return t.proved > 0 && t.unproved == 0 && t.failed == 0
 }
 
 // unprovedTriggers are the triggers of second-order kinds which their tier
@@ -88,14 +117,14 @@ func (v *verify) gateFinding(n *tiers.Node, why string, relying []flux.Ref) find
 	f := finding.Finding{
 		Rule: "hollow-gate", Severity: finding.Info, Object: &n.Ref, Tier: &n.Ref,
 		Message: fmt.Sprintf("%s is a hollow gate: %s; %s %s on it", n.Ref, why, listed(relying), relies(len(relying))),
-		Fix:     "set wait: true in git, or healthCheckExprs for what kstatus cannot judge",
+		Fix:     wholeGate,
 	}
 	switch t := v.of(n.Ref); {
 	case t.failed > 0:
-		f.Message += fmt.Sprintf("; just now %d of its objects are not well", t.failed)
+		f.Message += fmt.Sprintf("; not well just now: %d of its %d objects", t.failed, t.failed+t.unproved+t.proved)
 	case t.unproved > 0:
-		f.Message += fmt.Sprintf("; just now %d of its objects are unproved", t.unproved)
-	case t.proved > 0:
+		f.Message += fmt.Sprintf("; unproved just now: %d of its %d objects", t.unproved, t.unproved+t.proved)
+	case v.isProved(n):
 		f.Message += "; all its objects were proved just now, so it does no harm until the next cold start"
 	}
 	return f

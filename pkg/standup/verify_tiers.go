@@ -35,12 +35,14 @@ func (v *verify) tiers(ctx context.Context) (Check, error) {
 			} else {
 				v.counts.Proved++
 			}
-		case n.Root.Depth == 0 || v.graph.Node(n.Root.Object) == nil:
+		case ofSource(n): // the check of the sources says so, once
+			v.counts.Failed++
+		case v.ownReason(n):
 			v.counts.Failed++
 			order = append(order, n)
 		default:
 			behind[n.Root.Object]++
-			if root := v.graph.Node(n.Root.Object); v.aside[root.Ref] != "" {
+			if root := v.graph.Node(n.Root.Object); root != nil && v.aside[root.Ref] != "" {
 				v.counts.Skipped++
 			} else {
 				v.counts.Failed++
@@ -65,11 +67,17 @@ func (v *verify) tiers(ctx context.Context) (Check, error) {
 	return c, nil
 }
 
+// ownReason is true for a tier that is red for its own reason, or that names
+// something which is no tier.
+func (v *verify) ownReason(n *tiers.Node) bool {
+	return n.Root.Depth == 0 || n.Root.Depth == 1 && v.graph.Node(n.Root.Object) == nil
+}
+
 // redFinding says what a tier that is red means here: the bring-up is over, so
 // what still takes time is not yet proved, and no mere information.
 func (v *verify) redFinding(n *tiers.Node, f *finding.Finding) {
 	switch {
-	case f.Rule == "crd-deadlock":
+	case f.Rule == ruleDeadlock:
 		v.left.deadlocked = true
 	case n.State == tiers.Suspended && n.Unwedge != "":
 		f.Severity, v.left.wedged = finding.Error, true

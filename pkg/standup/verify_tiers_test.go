@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/standup/config"
@@ -100,6 +102,38 @@ func TestVerifyTiers(t *testing.T) {
 	}
 }
 
+// TestVerifySources: what a source has done wrong is said once, and not of each
+// tier below it.
+func TestVerifySources(t *testing.T) {
+	other := func(name string, dependsOn ...string) flux.Tier {
+		ft := tier(name, "False", "ArtifactFailed", "", dependsOn...)
+		ft.Source.Name = "other"
+		return ft
+	}
+	lost := tier("lost", "False", "DependencyNotReady", "", "nowhere")
+	v := verifying(t, nil, tier("good", "True", "", ""), other("a"), other("b"), other("c", "a"), lost, tier("below-lost", "False", "DependencyNotReady", "", "lost"))
+	v.snapshot.Sources[0].Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Message: "authentication required"}}
+	c, err := v.sources(t.Context())
+	if err != nil || c.Message != "0 of 1 that tiers are built from are fetched" || len(c.Findings) != 2 {
+		t.Fatalf("got %+v, %v", c, err)
+	}
+	behind, missing := c.Findings[0], c.Findings[1]
+	if behind.Severity == finding.Info || behind.Blocks || !strings.Contains(behind.Message, "is still at "+rev) {
+		t.Errorf("green at an old revision: %+v", behind)
+	}
+	// c is not counted: it waits for a as well.
+	if missing.Rule != "source-missing" || missing.Message != "GitRepository/flux-system/other does not exist; 2 tiers are built from it" {
+		t.Errorf("got %+v", missing)
+	}
+	if got := found(v.tiersCheck(t)); !slices.Equal(got, []string{"error tier-blocked lost"}) || v.counts.Failed != 5 {
+		t.Errorf("got %q, %+v", got, v.counts)
+	}
+	v.snapshot.Sources[0].Suspended = true
+	if c, err = v.sources(t.Context()); err != nil || c.Findings[0].Rule != "source-suspended" || c.Findings[0].Severity != finding.Info {
+		t.Errorf("pinned: %+v, %v", c, err)
+	}
+}
+
 // TestGitCannotBeAsked: what is not known is said.
 func TestGitCannotBeAsked(t *testing.T) {
 	v := verifying(t, nil, suspended(tier("stopped", "True", "", "")))
@@ -143,6 +177,27 @@ func TestPlaceholders(t *testing.T) {
 		}
 		if f := c.Findings[0]; f.Rule != tt.rule || f.Severity != tt.severity || !strings.Contains(f.Message, tt.says) || !strings.HasPrefix(f.Fix, "give it its value in git") {
 			t.Errorf("%s: got %+v", name, f)
+		}
+	}
+}
+
+// TestNext: of all that is left, the command that has to come first.
+func TestNext(t *testing.T) {
+	v := verifying(t, nil)
+	for _, tt := range []struct {
+		left left
+		want string
+	}{
+		{left{}, ""},
+		{left{lateObjects: true}, "kubectl standup verify"},
+		{left{late: true, lateObjects: true}, "kubectl tiers --wait"},
+		{left{suspended: true, late: true}, "kubectl standup resume"},
+		{left{wedged: true, suspended: true}, "kubectl standup unwedge"},
+		{left{deadlocked: true, wedged: true, suspended: true}, "kubectl standup crds"},
+		{left{unserved: true, suspended: true}, "kubectl standup crds"},
+	} {
+		if v.left = tt.left; v.next() != tt.want {
+			t.Errorf("%+v: got %q, want %q", tt.left, v.next(), tt.want)
 		}
 	}
 }

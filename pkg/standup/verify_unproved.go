@@ -45,6 +45,9 @@ func (v *verify) muteFindings(book *checkBook) []finding.Finding {
 		}
 		if expr := commonExample(pieces); expr != "" && len(book.versions(gk)) == 0 {
 			f.Fix = "a check proves it: below verify.checks of standup.yaml, with what is true of one that works"
+			if expr == noStatus {
+				f.Fix = "it has no status to read; where being there is all that it has to be, say so in your own name, below verify.checks of standup.yaml"
+			}
 			f.Suggestion = fmt.Sprintf("- {apiVersion: %s, kind: %s, current: %q}", pieces[0].ref.APIVersion, gk.Kind, expr)
 		}
 		all = append(all, f)
@@ -88,8 +91,11 @@ func example(u *unstructured.Unstructured) string {
 			return "has(status." + field + ")"
 		}
 	}
-	return "true"
+	return noStatus
 }
+
+// noStatus is the check of whoever knows that being there is enough.
+const noStatus = "true"
 
 func isIdentifier(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""

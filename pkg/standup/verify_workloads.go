@@ -36,8 +36,9 @@ func (v *verify) workloads(ctx context.Context) (Check, error) {
 		return c, err
 	}
 	said, applied := v.count()
-	c.Message = fmt.Sprintf("%d objects of %d kinds: %d are well by their status or a check, %d are of kinds without status and are there",
-		len(v.pieces), len(kinds), said, applied)
+	if len(v.pieces) > 0 {
+		c.Message = fmt.Sprintf("%d of %d objects are well: %d say so or pass a check, %d have no status and are there", said+applied, len(v.pieces), said, applied)
+	}
 	for _, err := range broken {
 		c.Findings = append(c.Findings, finding.Finding{
 			Rule: "check-unusable", Severity: finding.Error, Message: firstLine(err.Error()), Fix: "mend the expression: nothing was checked with it",

@@ -131,10 +131,10 @@ func TestWhatCannotBeLookedAt(t *testing.T) {
 func TestCommandsAboutAnObject(t *testing.T) {
 	v := verifying(t, nil)
 	v.env.KubectlArgs = "--context prod"
-	if got := v.kubectl("describe", &flux.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web"}); got != "kubectl describe deployment.apps web -n ns --context prod" {
+	if got := v.describe(&flux.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web"}); got != "kubectl describe deployment.apps web -n ns --context prod" {
 		t.Error(got)
 	}
-	if got := v.kubectl("get", &flux.Ref{APIVersion: "v1", Kind: "Namespace", Name: "ns"}); got != "kubectl get namespace ns --context prod" {
+	if got := v.describe(&flux.Ref{APIVersion: "v1", Kind: "Namespace", Name: "ns"}); got != "kubectl describe namespace ns --context prod" {
 		t.Error(got)
 	}
 	if got := v.reconcile(flux.Ref{Kind: flux.HelmReleaseKind, Namespace: "ns", Name: "web"}); got != "flux reconcile helmrelease web -n ns --force --context prod" {
@@ -156,10 +156,10 @@ func TestHollowGates(t *testing.T) {
 			[]string{"neither wait nor healthChecks is set", "Kustomization/flux-system/relying relies on it", "all its objects were proved just now"},
 		},
 		"and unproved": {
-			tier("gate", "True", "", ""), func(v *verify) { v.put(0, "example.org/v1", "Thing", "x", proof{class: mute}) }, "", []string{"just now 1 of its objects are unproved"},
+			tier("gate", "True", "", ""), func(v *verify) { v.put(0, "example.org/v1", "Thing", "x", proof{class: mute}) }, "", []string{"unproved just now: 1 of its 1 objects"},
 		},
 		"and failed": {
-			tier("gate", "True", "", ""), func(v *verify) { v.put(0, "example.org/v1", "Thing", "x", proof{class: broken}) }, "", []string{"just now 1 of its objects are not well"},
+			tier("gate", "True", "", ""), func(v *verify) { v.put(0, "example.org/v1", "Thing", "x", proof{class: broken}) }, "", []string{"not well just now: 1 of its 1 objects"},
 		},
 		"a trigger": {
 			waits(tier("gate", "True", "", "")), func(v *verify) { v.put(0, "cdi.kubevirt.io/v1beta1", "CDI", "cdi", proof{class: wellSaid}) }, "",
@@ -185,6 +185,51 @@ func TestHollowGates(t *testing.T) {
 			if f := c.Findings[0]; !strings.Contains(f.Message, text) || f.Severity != finding.Info {
 				t.Errorf("%s: %s %q does not say %q", name, f.Severity, f.Message, text)
 			}
+		}
+	}
+}
+
+// TestManyHollowGatesAreOneLine: but not those behind which something is wrong.
+func TestManyHollowGatesAreOneLine(t *testing.T) {
+	for count, want := range map[int]string{
+		3: "gate-0 gate-1 gate-2 gate-3", // the fourth has a failed object
+		8: "- gate-8",
+	} {
+		var all []flux.Tier
+		for i := range count + 2 { // the last one relies on the one before, and nobody on it
+			name, on := fmt.Sprintf("gate-%d", i), fmt.Sprintf("gate-%d", i-1)
+			if i == 0 {
+				all = append(all, tier(name, "True", "", ""))
+				continue
+			}
+			all = append(all, tier(name, "True", "", "", on))
+		}
+		v := verifying(t, nil, all...)
+		for i := range count + 1 {
+			p := proof{class: wellApplied}
+			if i == count {
+				p.class = absent
+			}
+			v.put(i, "v1", "ConfigMap", fmt.Sprintf("cm-%d", i), p)
+		}
+		v.count()
+		c, err := v.gates(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range c.Findings {
+			if f.Object == nil {
+				got = append(got, "-")
+				if !strings.HasPrefix(f.Message, "8 tiers that others rely on are hollow gates") {
+					t.Error(f.Message)
+				}
+				continue
+			}
+			got = append(got, f.Object.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%d: got %q", count, got)
 		}
 	}
 }

@@ -66,6 +66,7 @@ func TestVerify(t *testing.T) {
 	t.Run("a Deployment that is not available", w.notAvailable)
 	t.Run("a kind that may not be listed", w.forbidden)
 	t.Run("a CRD that is expected", w.expected)
+	t.Run("a placeholder", w.placeholder)
 	mutatedNothing(t, c, before)
 	t.Run("requests", w.requests)
 }
@@ -77,7 +78,7 @@ func verifyTree(ns string, many int) cluster.Files {
 	files := folders(ns, "stopped", "parked")
 	files["root/tiers.yaml"] = strings.Join([]string{
 		s.manifest("crd", "wait: true"), s.manifest("storage", "wait: true", needs("crd")), s.manifest("apps"),
-		s.manifest("stopped"), s.manifest("parked", "suspend: true"), helmRelease(ns, "web"),
+		s.manifest("stopped", "postBuild: {substitute: {ENDPOINT: TBD-where}}"), s.manifest("parked", "suspend: true"), helmRelease(ns, "web"),
 	}, "---\n")
 	files["crd/crd.yaml"] = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -342,6 +343,23 @@ func (w *verifyScene) expected(t *testing.T) {
 	}
 }
 
+// placeholder: a green tier must never be read as one that works.
+func (w *verifyScene) placeholder(t *testing.T) {
+	const variable = "variables: [{name: ENDPOINT, placeholder: TBD-*, %s: [ks/verify/stopped]}]\n"
+	r, o := w.verify(t, 0, fmt.Sprintf(variable, "degrades"))
+	f := finds(t, &r, "tier-degraded", "Kustomization/verify/stopped")
+	says(t, &f, "Kustomization/verify/stopped is Ready and cannot do what it is for: ENDPOINT is still a placeholder")
+	if r.Unproved != 2 || r.Failed != 0 { // beside the profile
+		t.Errorf("%s\nwant it unproved", o)
+	}
+	r, o = w.verify(t, 0, fmt.Sprintf(variable, "blocks"))
+	f = finds(t, &r, "tier-skipped", "Kustomization/verify/stopped")
+	says(t, &f, "ENDPOINT is still a placeholder, and standup.yaml says that this blocks it")
+	if r.Skipped != 2 {
+		t.Errorf("%s\nwant it skipped", o)
+	}
+}
+
 // requests: ten tiers and sixty take the same number.
 func (w *verifyScene) requests(t *testing.T) {
 	var counts []int
@@ -379,4 +397,3 @@ func (w *verifyScene) untilAt(t *testing.T, revision string, many int) {
 		}
 	}
 }
-
