@@ -73,17 +73,20 @@ func decode(t *testing.T, text string) error {
 	return err
 }
 
-// The file that the decoder's own tests hold to be complete fits the schema.
+// The file that the decoder's own tests hold to be complete fits the schema,
+// and so does what init drafts.
 func TestConfigSchemaFitsTheWholeFile(t *testing.T) {
-	text, err := os.ReadFile("../../pkg/standup/config/testdata/whole.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := decode(t, string(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := compiled(t).Validate(asJSON(t, string(text))); err != nil {
-		t.Error(err)
+	for _, file := range []string{"config/testdata/whole.yaml", "draft/testdata/prod.yaml"} {
+		text, err := os.ReadFile(filepath.Join("../../pkg/standup", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := decode(t, string(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled(t).Validate(asJSON(t, string(text))); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }
 

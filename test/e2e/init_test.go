@@ -171,7 +171,7 @@ func TestInit(t *testing.T) {
 	if o.stderr != "" {
 		t.Errorf("%s\nwant nothing on stderr", o)
 	}
-	if requests := sent(t, c, mark, "kubectl-standup"); len(requests) != 12 {
+	if requests := sent(t, c, mark, "kubectl-standup"); len(requests) != 11 {
 		t.Errorf("%d requests:\n%s", len(requests), requests)
 	}
 	t.Logf("\n%s", o.stdout)
@@ -207,7 +207,7 @@ func TestInit(t *testing.T) {
 		t.Errorf("got %+v", got.CRDs.FromCharts)
 	}
 	o.holds(t, o.stdout,
-		"  #domain: prod.example.org\n", "#- name: API_TOKEN\n", "these do not or may not: ks/flux-system/backup.",
+		"  #domain: prod.example.org\n", "#- name: API_TOKEN\n", "or may not: ks/flux-system/backup.",
 		`  #blocks: ["ks/flux-system/backup"]`, "# Suspended now by test since ", "  #- ks/flux-system/backup\n",
 		"# Its place is clusters/prod/standup.yaml, beside", "Nothing was guessed about ZONE.")
 

@@ -54,6 +54,9 @@ func newCmdInit(f *Flags) *cobra.Command {
 // that is given in flags is kept all the same. The standup.yaml that may be
 // there is not: this is how it is made anew.
 func (f *Flags) init(ctx context.Context, path string) error {
+	if file := f.Target.Config.File; file != "" {
+		return util.UsageError(fmt.Errorf("--config %s: init drafts a standup.yaml and reads none, so leave it out; --expect-server says which cluster is meant", file))
+	}
 	dir, err := workingTree(path)
 	if err != nil {
 		return err

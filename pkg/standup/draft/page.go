@@ -42,8 +42,8 @@ func (p *page) say(indent int, text string) {
 }
 
 // tell is say on one line: what is to be pasted is not broken.
-func (p *page) tell(indent int, text string) {
-	p.line(strings.Repeat(" ", indent) + "# " + strings.Join(strings.Fields(readable(text)), " "))
+func (p *page) tell(text string) {
+	p.line("# " + strings.Join(strings.Fields(readable(text)), " "))
 }
 
 // set writes YAML, commented out unless it is on.

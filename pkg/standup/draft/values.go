@@ -17,7 +17,7 @@ import (
 // may follow, as in replacement.
 var (
 	shouted    = regexp.MustCompile(`^(TBD-?|CHANGE[-_]?ME|REPLACE|FIXME|TODO|PLACEHOLDER|XXX)`)
-	whispered  = regexp.MustCompile(`(?i)^(tbd-?|change[-_ ]?me|replace[-_ ]?(me|this)|fixme|todo|placeholder|xxx)($|[^\pL\pN])`)
+	whispered  = regexp.MustCompile(`(?i)^(tbd-|(?:tbd|change[-_ ]?me|replace[-_ ]?(?:me|this)|fixme|todo|placeholder|xxx)(?:$|[^\pL\pN]))`)
 	bracketed  = regexp.MustCompile(`^<[^<>]+>$`)
 	plainValue = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|enabled?|disabled?|none|null|nil|default|standard|auto|automatic|` +
 		`trace|debug|info|warn|warning|error|fatal|low|medium|high|small|large|x{1,2}-?large|tiny|nano|micro|` +
@@ -34,8 +34,8 @@ func placeholderOf(value string) string {
 	if word := shouted.FindString(value); word != "" {
 		return word + "*"
 	}
-	if match := whispered.FindStringSubmatch(value); match != nil {
-		return match[1] + "*"
+	if word := whispered.FindString(value); word != "" {
+		return strings.TrimRight(word, " :;,.") + "*"
 	}
 	return ""
 }

@@ -202,6 +202,32 @@ func TestWriteOfLittle(t *testing.T) {
 	}
 }
 
+// A variable that not every tier knows is not required, and what is forbidden
+// of it is forbidden all the same.
+func TestWriteOfAVariableThatNotEveryTierKnows(t *testing.T) {
+	t.Parallel()
+	live := prod()
+	live.Controllers = "flux"
+	live.Tiers = append(live.Tiers, Tier{Ref: ks("other"), Inline: map[string]string{"X": "1"}})
+	text := Write(live, prodTree(t))
+	c, all := check(t, text)
+	i := slices.IndexFunc(c.Variables, func(v config.Variable) bool { return v.Name == "CLUSTER_NAME" })
+	if i < 0 || c.Variables[i].Required || !slices.Equal(c.Variables[i].Forbid, []string{"dev", "staging"}) {
+		t.Errorf("got %+v", c.Variables)
+	}
+	if slices.ContainsFunc(c.Variables, func(v config.Variable) bool { return v.Name == "API_TOKEN" || v.Required }) {
+		t.Errorf("got %+v", c.Variables)
+	}
+	if len(c.Variables) != 2 || len(all.Variables) != 4 || slices.ContainsFunc(all.Variables, func(v config.Variable) bool { return !v.Required }) {
+		t.Errorf("got %+v", all.Variables)
+	}
+	for _, want := range []string{"do not or may not: ks/flux-system/other.", "It is in the namespace flux-system."} {
+		if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(text, "#", "")), " "), want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+}
+
 // odd is a text that a YAML parser, a terminal or a glob could trip over.
 func odd(r *rand.Rand) string {
 	parts := []string{
@@ -230,7 +256,7 @@ func TestEveryDraftDecodes(t *testing.T) {
 		}
 		return m
 	}
-	for range 400 {
+	for range 150 {
 		live := prod()
 		live.Known[vars] = known(values())
 		live.Known[secrets] = Names{Names: names[:r.IntN(len(names))], Hidden: r.IntN(2) == 0}
