@@ -173,7 +173,7 @@ func (c *Charts) download(ctx context.Context, a account, at flux.Ref, repositor
 	}
 	var list index
 	if err := yaml.Unmarshal(raw, &list); err != nil || list.APIVersion == "" {
-		return nil, "", fmt.Errorf("its index.yaml is no index of charts")
+		return nil, "", errors.New("its index.yaml is no index of charts")
 	}
 	chosen, err := choose(list.Entries[want.Spec.Chart], want.Spec.Version)
 	if err != nil {

@@ -95,7 +95,7 @@ func TestWhatIsRendered(t *testing.T) {
 func TestWhatTheChartIsTold(t *testing.T) {
 	t.Parallel()
 	files := chartFiles("1.0.0")
-	files["demo/templates/told.yaml"] = strings.Replace(crd("tolds"), "creationTimestamp: null", `annotations: {
+	files["demo/templates/told.yaml"] = strings.Replace(crd("tolds"), "creationTimestamp: null", `creationTimestamp: null, namespace: x, annotations: {
   release: "{{ .Release.Name }} {{ .Release.Namespace }} {{ .Release.IsInstall }} {{ .Release.Revision }}",
   chart: "{{ .Chart.Name }}-{{ .Chart.Version }}", kube: "{{ .Capabilities.KubeVersion }}",
   has: "{{ .Capabilities.APIVersions.Has "example.com/v1/Thing" }} {{ .Capabilities.APIVersions.Has "example.com/v1" }} {{ .Capabilities.APIVersions.Has "other/v1" }}"}`, 1)
@@ -111,14 +111,14 @@ func TestWhatTheChartIsTold(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", key, got, want)
 		}
 	}
-	for _, field := range []string{"status", "creationTimestamp"} {
-		metadata, _ := all[0].Object["metadata"].(map[string]any)
-		if all[0].Object[field] != nil || metadata[field] != nil {
-			t.Errorf("%s is still there", field)
+	metadata, _ := all[0].Object["metadata"].(map[string]any)
+	for _, field := range []string{"creationTimestamp", "namespace"} {
+		if _, there := metadata[field]; there {
+			t.Errorf("metadata.%s is still there", field)
 		}
-		if _, there := metadata["creationTimestamp"]; there {
-			t.Error("metadata.creationTimestamp is still there")
-		}
+	}
+	if _, there := all[0].Object["status"]; there {
+		t.Error("status is still there")
 	}
 	if len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "postRenderers") {
 		t.Errorf("notes %q", c.Notes)

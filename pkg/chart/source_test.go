@@ -49,6 +49,9 @@ func TestWhereTheChartComesFrom(t *testing.T) {
 	}{
 		{"made", objects(release, git, helmChartOf("", "{observedGeneration: 2, artifact: "+made+"}")), "", "9.0.0", "the artifact of HelmChart/sources/apps-demo"},
 		{"made with the defaults written out", objects(release, git, helmChartOf(", reconcileStrategy: ChartVersion", "{observedGeneration: 2, artifact: "+made+"}")), "", "9.0.0", "the artifact of HelmChart"},
+		{"any version, which the API writes out", objects(
+			strings.Replace(release, ", version: \">=1.0.0\"", "", 1), git, strings.Replace(helmChartOf("", "{observedGeneration: 2, artifact: "+made+"}"), ">=1.0.0", "*", 1),
+		), "", "9.0.0", "the artifact of HelmChart"},
 		{"not made yet", objects(release, git, helmChartOf("", "{}")), "", "1.0.0", "path ./charts/demo of GitRepository/sources/charts at main@sha1:"},
 		{"made of an older spec", objects(release, git, helmChartOf("", "{observedGeneration: 1, artifact: "+made+"}")), "", "1.0.0", "path ./charts/demo"},
 		{"stalled", objects(release, git, helmChartOf("", "{observedGeneration: 2, artifact: "+made+stalled+"}")), "", "1.0.0", "path ./charts/demo"},

@@ -6,6 +6,7 @@ package chart
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,7 +56,7 @@ func loadFolder(tree *build.Tree, name string) (*helmchart.Chart, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("it is not there")
+		return nil, errors.New("it is not there")
 	}
 	loaded, err := loader.Load(path)
 	if err != nil {
@@ -86,7 +87,7 @@ func loadFolder(tree *build.Tree, name string) (*helmchart.Chart, error) {
 // relative keeps the place of the tree on this machine out of the message.
 func relative(err error, path string) error {
 	text := strings.ReplaceAll(err.Error(), path+string(filepath.Separator), "")
-	return fmt.Errorf("%s", strings.ReplaceAll(text, path, "it"))
+	return errors.New(strings.ReplaceAll(text, path, "it"))
 }
 
 func readFile(tree *build.Tree, name string) ([]byte, error) {

@@ -134,7 +134,10 @@ func (l *look) chartCRDsOf(ctx context.Context, charts *chart.Charts, server cha
 		about.Fix = "run this again; it does only what is left"
 		found = append(found, about)
 	}
-	return fmt.Sprintf("%s: %s", want.HelmRelease, countActs(all, l.env.DryRun)), found, err
+	if acts := countActs(all, l.env.DryRun); acts != "" {
+		message = fmt.Sprintf("%s: %s", want.HelmRelease, acts)
+	}
+	return message, found, err
 }
 
 // firstOnly leaves out the CRDs that another chart of this run has applied: the two

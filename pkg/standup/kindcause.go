@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
@@ -38,7 +37,7 @@ type kindCause struct {
 // in the way.
 func (k *kindsLook) cause(f *build.Followed, d *crds.Diagnosis, m *crds.Missing) kindCause {
 	for _, find := range []func(*build.Followed, *crds.Diagnosis, *crds.Missing) (kindCause, bool){
-		k.byDefinition, k.byEarlierTrigger, k.byDeadlock, k.byVersion, k.byStatus, k.byTrigger, k.byRelation, k.byRelease,
+		k.byDefinition, k.byOtherTrigger, k.byDeadlock, k.byVersion, k.byStatus, k.byTrigger, k.byRelation, k.byRelease,
 	} {
 		if cause, ok := find(f, d, m); ok {
 			return cause
@@ -53,21 +52,6 @@ func (k *kindsLook) cause(f *build.Followed, d *crds.Diagnosis, m *crds.Missing)
 		c.text = fmt.Sprintf("is not served: installing %s registers it, and no tier builds its CRD", c.createdBy)
 	}
 	return c
-}
-
-// installer is the system whose install registers the kind, empty where none is
-// known to.
-func installer(gk schema.GroupKind) string {
-	base, err := knowledge.Builtin()
-	if err != nil {
-		return ""
-	}
-	for _, r := range base.Relations() {
-		if r.HasTrigger(gk) || slices.ContainsFunc(r.Registers, func(k knowledge.Kind) bool { return k.GroupKind() == gk }) {
-			return r.System
-		}
-	}
-	return ""
 }
 
 // from is the cause where another tier brings the kind, by its order.
@@ -116,42 +100,14 @@ func (k *kindsLook) byDefinition(f *build.Followed, _ *crds.Diagnosis, m *crds.M
 	return k.best(f, k.defined[m.Kind], func(built) string { return "" })
 }
 
-// triggers are what tiers build and what creates the kind.
-func (k *kindsLook) triggers(m *crds.Missing) (all []built) {
-	for _, r := range m.CreatedBy {
-		for _, t := range r.Triggers {
-			for at, objects := range k.b.objects {
-				if at.group != t.Group || at.kind != t.Kind {
-					continue
-				}
-				for _, o := range objects {
-					if creates(r, o.Unstructured, m.Kind.GroupKind()) && !o.Ignored {
-						all = append(all, o)
-					}
-				}
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b built) int { return a.Ref().Compare(b.Ref()) })
-	return all
-}
-
-func creates(r knowledge.Relation, trigger *unstructured.Unstructured, gk schema.GroupKind) bool {
-	kinds, err := r.Derived(trigger)
-	return err == nil && slices.ContainsFunc(kinds, func(k knowledge.Kind) bool { return k.GroupKind() == gk })
-}
-
-func withTrigger(o built) string {
-	return fmt.Sprintf(", once the operator has reconciled its %s", o.Ref())
-}
-
-// byEarlierTrigger: a tier that is applied first builds the trigger.
-func (k *kindsLook) byEarlierTrigger(f *build.Followed, d *crds.Diagnosis, m *crds.Missing) (kindCause, bool) {
+// byOtherTrigger: a tier that is not applied after this one builds the trigger,
+// so that there is no deadlock if this one builds it too.
+func (k *kindsLook) byOtherTrigger(f *build.Followed, d *crds.Diagnosis, m *crds.Missing) (kindCause, bool) {
 	if len(live(d, m)) > 0 {
 		return kindCause{}, false // it is applied already
 	}
 	c, ok := k.best(f, k.triggers(m), withTrigger)
-	return c, ok && c.severity == finding.Info
+	return c, ok && c.severity != finding.Error
 }
 
 // byDeadlock: the tier itself would apply the trigger, beside the kind.
@@ -245,23 +201,7 @@ func (k *kindsLook) byRelation(_ *build.Followed, _ *crds.Diagnosis, m *crds.Mis
 // byRelease: a HelmRelease that is not installed yet may bring it. Which CRDs a
 // chart has is not known from here.
 func (k *kindsLook) byRelease(f *build.Followed, d *crds.Diagnosis, _ *crds.Missing) (kindCause, bool) {
-	var before, beside []string
-	for at, objects := range k.b.objects {
-		if at.group != flux.HelmGroup || at.kind != flux.HelmReleaseKind {
-			continue
-		}
-		n := k.graph.Node(flux.Ref{Kind: at.kind, Namespace: at.namespace, Name: at.name})
-		by := objects[0]
-		switch {
-		case n != nil && n.State == tiers.Ready:
-		case k.earlier.than(f.Tier, by.tier.Tier):
-			before = append(before, by.Ref().String())
-		case bare(by.tier.Tier) != bare(f.Tier):
-			beside = append(beside, by.Ref().String())
-		}
-	}
-	slices.Sort(before)
-	slices.Sort(beside)
+	before, beside := k.uninstalled(f)
 	switch {
 	case len(before) > 0:
 		return kindCause{
@@ -284,6 +224,28 @@ func (k *kindsLook) byRelease(f *build.Followed, d *crds.Diagnosis, _ *crds.Miss
 	return kindCause{}, false
 }
 
+// uninstalled are the HelmReleases that are not Ready: those of tiers that are
+// applied before, and those of others. What their charts bring is not known.
+func (k *kindsLook) uninstalled(f *build.Followed) (before, others []string) {
+	for at, objects := range k.b.objects {
+		if at.group != flux.HelmGroup || at.kind != flux.HelmReleaseKind {
+			continue
+		}
+		n := k.graph.Node(flux.Ref{Kind: at.kind, Namespace: at.namespace, Name: at.name})
+		by := objects[0]
+		switch {
+		case n != nil && n.State == tiers.Ready:
+		case k.earlier.than(f.Tier, by.tier.Tier):
+			before = append(before, by.Ref().String())
+		case bare(by.tier.Tier) != bare(f.Tier):
+			others = append(others, by.Ref().String())
+		}
+	}
+	slices.Sort(before)
+	slices.Sort(others)
+	return before, others
+}
+
 // undecided is for a kind whose group cannot be discovered.
 func (k *kindsLook) undecided(gvk schema.GroupVersionKind) kindCause {
 	name := gvk.Version + "." + gvk.Group
@@ -301,34 +263,4 @@ func (k *kindsLook) undecided(gvk schema.GroupVersionKind) kindCause {
 		}
 	}
 	return c
-}
-
-// definitions are the CRDs that tiers build.
-func (b *builds) definitions() map[schema.GroupVersionKind][]built {
-	all := map[schema.GroupVersionKind][]built{}
-	for at, objects := range b.objects {
-		if at.kind != "CustomResourceDefinition" || at.group != "apiextensions.k8s.io" {
-			continue
-		}
-		for _, o := range objects {
-			if o.Ignored {
-				continue
-			}
-			group, _, _ := unstructured.NestedString(o.Unstructured.Object, "spec", "group")
-			kind, _, _ := unstructured.NestedString(o.Unstructured.Object, "spec", "names", "kind")
-			versions, _, _ := unstructured.NestedSlice(o.Unstructured.Object, "spec", "versions")
-			for _, v := range versions {
-				m, _ := v.(map[string]any)
-				name, _ := m["name"].(string)
-				if served, _ := m["served"].(bool); served {
-					gvk := schema.GroupVersionKind{Group: group, Version: name, Kind: kind}
-					all[gvk] = append(all[gvk], o)
-				}
-			}
-		}
-	}
-	for _, list := range all {
-		slices.SortFunc(list, func(a, b built) int { return a.tier.Tier.Compare(b.tier.Tier) })
-	}
-	return all
 }

@@ -5,7 +5,6 @@ package standup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,12 +58,16 @@ func (p *preflight) kinds(ctx context.Context) (Check, error) {
 	if err := k.expected(ctx); err != nil {
 		return c, err
 	}
+	there, err := p.namespaceNames()
+	if err == nil {
+		k.namespaces(there)
+	}
 	c.Findings = k.findings
 	c.Message = fmt.Sprintf("%s built", plural(built, "tier was", "tiers were"))
 	if unknown > 0 {
 		c.Message += fmt.Sprintf("; of %d nothing is known", unknown)
 	}
-	return c, nil
+	return c, err
 }
 
 // kindsLook collects the findings about kinds.
@@ -194,40 +197,6 @@ func kindNames(missing []finding.Missing) string {
 	return strings.Join(names, ", ")
 }
 
-// unbuilt reports a tier that will not build, unless its own status, or the
-// check of the variables, says that already.
-func (k *kindsLook) unbuilt(f *build.Followed) {
-	if n := k.graph.Node(f.Tier); n != nil && n.State == tiers.Retrying || k.b.lacksVariables(f) {
-		return
-	}
-	found := finding.Finding{
-		Rule: "tier-unbuilt", Severity: finding.Error, Object: &f.Tier, Tier: &f.Tier,
-		Message: fmt.Sprintf("%s will not build: %s", f.Tier, firstLine(f.Err.Error())),
-		Fix:     "mend it in git, before it is resumed",
-	}
-	var remote *build.RemoteBaseError
-	if errors.As(f.Err, &remote) {
-		found.Severity = finding.Warning
-		found.Message = fmt.Sprintf("which kinds %s needs could not be looked at: %s", f.Tier, firstLine(f.Err.Error()))
-		found.Fix = "a base that is fetched over the network is not looked at here; keep it in the repository"
-	}
-	k.findings = append(k.findings, found)
-}
-
-// lacksVariables is true for a tier one of whose references leads nowhere.
-func (b *builds) lacksVariables(f *build.Followed) bool {
-	post, _, _ := unstructured.NestedMap(f.Kustomization.Object, "spec", "postBuild")
-	refs, _, _ := unstructured.NestedSlice(post, "substituteFrom")
-	for _, entry := range refs {
-		m, _ := entry.(map[string]any)
-		name, _ := m["name"].(string)
-		if name != "" && strings.Contains(f.Err.Error(), "substitute from '") && strings.Contains(f.Err.Error(), "/"+name+"'") {
-			return true
-		}
-	}
-	return false
-}
-
 // operator looks at the controller behind a relation once.
 func (p *preflight) operator(ctx context.Context, t *knowledge.Relation) (crds.Operator, error) {
 	p.judging.Lock()
@@ -240,65 +209,4 @@ func (p *preflight) operator(ctx context.Context, t *knowledge.Relation) (crds.O
 		p.operators[t.ID] = o
 	}
 	return o, err
-}
-
-// expected reports the CRDs of crds.expect that are not Established.
-func (k *kindsLook) expected(ctx context.Context) error {
-	names := k.env.File.CRDs.Expect
-	if len(names) == 0 {
-		return nil
-	}
-	look, err := k.served(ctx)
-	if err != nil {
-		return err
-	}
-	established := servedCRDs(look.Served)
-	for _, name := range names {
-		if established[name] {
-			continue
-		}
-		why, err := k.env.CRDs.Unestablished(ctx, name)
-		if why == "" && err == nil {
-			continue
-		}
-		ref := flux.Ref{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: name}
-		f := finding.Finding{
-			Rule: "crd-expected", Severity: finding.Warning, Object: &ref,
-			Message: fmt.Sprintf("%s, which crds.expect of standup.yaml names, is not served: %s", ref, why),
-			Fix:     k.env.Command("standup", "crds"),
-		}
-		if err != nil {
-			f.Severity, f.Message = finding.Error, fmt.Sprintf("whether %s is there could not be looked at: %v", ref, err)
-		}
-		if by := k.b.definesCRD(name); by != nil && err == nil {
-			f.Severity = finding.Info
-			f.Message += fmt.Sprintf("; it comes with %s", by.Tier)
-			f.Fix = "wait for that tier"
-		}
-		k.findings = append(k.findings, f)
-	}
-	return nil
-}
-
-// definesCRD is the tier that builds a CRD, or a trigger that creates it; nil
-// when none does.
-func (b *builds) definesCRD(name string) *build.Followed {
-	if o := b.objects[identity{"apiextensions.k8s.io", "CustomResourceDefinition", "", name}]; len(o) > 0 {
-		return o[0].tier
-	}
-	base, err := knowledge.Builtin()
-	if err != nil {
-		return nil
-	}
-	for at, objects := range b.objects {
-		for _, r := range base.ByTrigger(schema.GroupKind{Group: at.group, Kind: at.kind}) {
-			for _, o := range objects {
-				kinds, err := r.Derived(o.Unstructured)
-				if err == nil && slices.ContainsFunc(kinds, func(k knowledge.Kind) bool { return k.CRD() == name }) {
-					return o.tier
-				}
-			}
-		}
-	}
-	return nil
 }

@@ -56,7 +56,7 @@ func (p *preflight) nodes(context.Context) (Check, error) {
 	if len(ready) < want.Count {
 		c.Findings = append(c.Findings, finding.Finding{
 			Rule: "nodes-too-few", Severity: finding.Error,
-			Message: fmt.Sprintf("%d nodes are Ready, and nodes.count of standup.yaml asks for %d", len(ready), want.Count),
+			Message: fmt.Sprintf("%s Ready, and nodes.count of standup.yaml asks for %d", plural(len(ready), "node is", "nodes are"), want.Count),
 			Fix:     "bring the missing ones up, or correct nodes.count: " + p.command("kubectl get nodes"),
 		})
 	} else if len(all) == 0 {

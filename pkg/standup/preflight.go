@@ -80,6 +80,8 @@ type preflight struct {
 	world func() (*wedge.World, error)
 	// nodeList are the nodes.
 	nodeList func() ([]corev1.Node, error)
+	// namespaceNames are the Namespaces.
+	namespaceNames func() (map[string]bool, error)
 	// deployments are those of Flux's controllers.
 	deployments func() ([]controller, error)
 	// judging is held while a crds.Look is used, which remembers what it lists.
@@ -94,8 +96,9 @@ func newPreflight(ctx context.Context, l *look) *preflight {
 		world: sync.OnceValues(func() (*wedge.World, error) {
 			return l.env.Wedges.Observe(ctx, wedge.Choices{})
 		}),
-		nodeList:    sync.OnceValues(func() ([]corev1.Node, error) { return listNodes(ctx, l.env.Config) }),
-		deployments: sync.OnceValues(func() ([]controller, error) { return listControllers(ctx, l.env.Config) }),
+		nodeList:       sync.OnceValues(func() ([]corev1.Node, error) { return listNodes(ctx, l.env.Config) }),
+		namespaceNames: sync.OnceValues(func() (map[string]bool, error) { return listNamespaces(ctx, l.env.Config) }),
+		deployments:    sync.OnceValues(func() ([]controller, error) { return listControllers(ctx, l.env.Config) }),
 	}
 }
 

@@ -56,6 +56,7 @@ func lookingAt(s *flux.Snapshot, all ...build.Followed) *preflight {
 		env:      &Env{File: &config.Config{}, Command: func(plugin, rest string) string { return "kubectl " + plugin + " " + rest }},
 		snapshot: s, graph: tiers.Build(s, tiers.Options{}), built: b,
 	})
+	p.namespaceNames = func() (map[string]bool, error) { return map[string]bool{"flux-system": true, "apps": true}, nil }
 	p.world = func() (*wedge.World, error) { return &wedge.World{}, nil }
 	return p
 }
@@ -148,6 +149,7 @@ func TestTierFindings(t *testing.T) {
 
 func TestSourceFindings(t *testing.T) {
 	failed := []metav1.Condition{{Type: "Ready", Status: "False", Message: "authentication required"}}
+	unreachable := []metav1.Condition{{Type: "Ready", Status: "False", Message: "dial tcp: no such host"}}
 	artifact := &flux.Artifact{Revision: rev}
 	tests := map[string]struct {
 		source flux.Source
@@ -155,8 +157,11 @@ func TestSourceFindings(t *testing.T) {
 		blocks bool
 	}{
 		"well":                 {flux.Source{Ref: git(), Artifact: artifact}, "", false},
-		"never fetched":        {flux.Source{Ref: git(), Conditions: failed}, "source-without-artifact", true},
-		"fetched, but failing": {flux.Source{Ref: git(), Artifact: artifact, Conditions: failed}, "source-not-ready", true},
+		"never fetched":        {flux.Source{Ref: git()}, "source-without-artifact", true},
+		"refused":              {flux.Source{Ref: git(), Conditions: failed}, "source-not-authenticated", true},
+		"fetched, but refused": {flux.Source{Ref: git(), Artifact: artifact, Conditions: failed}, "source-not-authenticated", true},
+		"fetched, but failing": {flux.Source{Ref: git(), Artifact: artifact, Conditions: unreachable}, "source-not-ready", true},
+		"suspended, and empty": {flux.Source{Ref: git(), Suspended: true}, "source-without-artifact", true},
 		"suspended":            {flux.Source{Ref: git(), Artifact: artifact, Suspended: true}, "source-suspended", false},
 	}
 	for name, tc := range tests {
@@ -165,7 +170,7 @@ func TestSourceFindings(t *testing.T) {
 			if bad != (tc.rule != "") || bad && (f.Rule != tc.rule || f.Blocks != tc.blocks) {
 				t.Errorf("got %+v, %t", f, bad)
 			}
-			if len(tc.source.Conditions) > 0 && !strings.Contains(f.Message, "authentication required") {
+			if len(tc.source.Conditions) > 0 && !strings.Contains(f.Message, tc.source.Conditions[0].Message) {
 				t.Errorf("%q does not say why", f.Message)
 			}
 		})

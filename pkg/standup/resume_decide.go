@@ -31,7 +31,9 @@ type stay struct {
 	harmless bool
 }
 
-// kustomizeManager is the field manager of what git says.
+// kustomizeManager is the field manager of what git says, and for a moment of
+// what kubectl has said: kustomize-controller takes that over to undo it
+// (fluxcd/pkg/ssa patch.go, v0.78.0).
 const kustomizeManager = "kustomize-controller"
 
 // decide says why a tier is left as it is. What git says, and what a resume
@@ -104,15 +106,15 @@ func (l *look) suspendedInGit(ctx context.Context, n *tiers.Node) (stay, error) 
 		rule: "tier-suspended-in-git", severity: finding.Info, why: "its manifest in git says suspend: true",
 		fix: "if it is meant to run, change it there: Flux would suspend it again",
 	}
-	if n.SuspendedBy == kustomizeManager {
-		return s, nil
-	}
 	b, err := l.builds(ctx)
 	if err != nil {
 		return stay{}, err
 	}
 	o, ok := b.authored(n.Ref)
-	if !ok {
+	switch {
+	case !ok && n.SuspendedBy == kustomizeManager:
+		return s, nil // what contains it could not be built
+	case !ok:
 		return stay{}, nil
 	}
 	if suspend, _, _ := unstructured.NestedBool(o.Object.Object, "spec", "suspend"); !suspend {

@@ -71,15 +71,14 @@ func (c clocks) update(v *view, now time.Time) {
 // is its own. A container that has not applied its children yet has them as they
 // were, and waits for nobody.
 func (v *view) met(n *tiers.Node) bool {
+	alone := !n.Wait || v.resuming && n.Ref.Kind == flux.KustomizationKind && !v.applied[n.Ref]
 	for _, b := range n.Blockers {
-		if !noArtifact(b) { // a source has no deadline of its own
+		// A source has no deadline of its own.
+		if !noArtifact(b) && (!alone || b.Reason != tiers.Unhealthy) {
 			return false
 		}
 	}
-	if !n.Wait || v.resuming && n.Ref.Kind == flux.KustomizationKind && !v.applied[n.Ref] {
-		return true
-	}
-	return !slices.ContainsFunc(n.Contains, func(child *tiers.Node) bool { return child.State != tiers.Ready })
+	return alone || !slices.ContainsFunc(n.Contains, func(child *tiers.Node) bool { return child.State != tiers.Ready })
 }
 
 // allowed is how long a tier may take: one attempt, and one whole retry. A

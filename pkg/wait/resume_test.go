@@ -156,6 +156,18 @@ func TestAResumeStops(t *testing.T) {
 	}
 }
 
+// TestAContainerThatStillWaitsAsItWas: it was resumed while its controller is at
+// the health checks of the attempt before; that ends, and another one begins.
+func TestAContainerThatStillWaitsAsItWas(t *testing.T) {
+	w := resuming("a", "b")
+	root := atWork(waits(tier("root")), "Running health checks for revision x")
+	root.Generation = 3
+	v, d := w.sees(time.Now(), root, in("root", suspended(tier("a"))), in("root", suspended(tier("b", "a"))))
+	if d.err != nil || next(v) != "" || d.next.IsZero() {
+		t.Errorf("ended with %v; resumes %q; the next deadline is %s", d.err, next(v), d.next)
+	}
+}
+
 // TestSuspendedAgain: a tier is resumed once. Who suspends it then means it.
 func TestSuspendedAgain(t *testing.T) {
 	w := resuming("a")
@@ -172,11 +184,35 @@ func TestSuspendedAgain(t *testing.T) {
 	}
 }
 
+// TestTheWatchIsQuickerThanTheAnswer: a tier that is being resumed is not nudged
+// as one that sleeps.
+func TestTheWatchIsQuickerThanTheAnswer(t *testing.T) {
+	w := resuming("a")
+	w.resumption.busy[ks("a")] = true
+	stale := ready(tier("a"))
+	stale.Generation = 2
+	v, d := w.sees(time.Now(), stale, ready(tier("b")))
+	if !v.pending[ks("a")] || next(v) != "a" || d.done || len(w.nudges.due(d.left)) > 0 {
+		t.Errorf("pending %t, done %t, nudged %v", v.pending[ks("a")], d.done, w.nudges.due(d.left))
+	}
+	delete(w.resumption.busy, ks("a"))
+	if v, d = w.sees(time.Now(), stale, ready(tier("b"))); v.pending[ks("a")] || len(w.nudges.due(d.left)) != 1 {
+		t.Errorf("pending %t, nudged %v", v.pending[ks("a")], w.nudges.due(d.left))
+	}
+}
+
 // TestTheClocksOfAResume: the time of a suspended tier is not its own, that of a
 // container is until it has applied; and standup.yaml may limit both.
 func TestTheClocksOfAResume(t *testing.T) {
 	start := time.Now()
-	w := resuming("root", "child")
+	w := resuming("a", "b")
+	a := suspended(ready(tier("a")))
+	w.sees(start, a, suspended(tier("b", "a")))
+	// a is Ready as it was, so that b has all it depends on; and is not next.
+	if _, runs := w.clocks[ks("b")]; runs {
+		t.Error("the time of a suspended tier runs before its turn")
+	}
+	w = resuming("root", "child")
 	w.Limit = time.Minute
 	child := in("root", suspended(tier("child")))
 	if _, d := w.sees(start, suspended(waits(tier("root"))), child); !d.next.Equal(start.Add(time.Minute)) {

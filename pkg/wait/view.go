@@ -32,6 +32,21 @@ type view struct {
 	limit time.Duration
 }
 
+// view makes the graph of a snapshot, and says what the wait makes of it.
+func (w *waiter) view(s *flux.Snapshot, wedged map[flux.Ref]string, now time.Time) *view {
+	v := &view{limit: w.Limit, pending: map[flux.Ref]bool{}, out: map[flux.Ref]bool{}, applied: map[flux.Ref]bool{}}
+	var why map[flux.Ref]string
+	if w.resumption != nil {
+		v.pending, why = w.resumption.awake(s)
+	}
+	v.Graph = tiers.Build(s, tiers.Options{Wedged: wedged})
+	if w.resumption != nil {
+		w.resumption.see(v, why, now)
+		w.settle(v)
+	}
+	return v
+}
+
 // isLeft is true for a tier that is waited for and not there yet.
 func (v *view) isLeft(n *tiers.Node) bool {
 	switch {
@@ -71,6 +86,13 @@ func (v *view) turn(n *tiers.Node) bool {
 	}
 	c := n.ContainedBy
 	return c == nil || !v.pending[c.Ref] && v.applied[c.Ref]
+}
+
+// applies is true for a container that has yet to apply what it has, and may at
+// any time.
+func (v *view) applies(c *tiers.Node) bool {
+	return c != nil && !v.pending[c.Ref] && !v.applied[c.Ref] && c.State != tiers.Suspended && c.State != tiers.Wedged &&
+		!slices.ContainsFunc(c.Blockers, func(b tiers.Blocker) bool { return b.Reason != tiers.Unhealthy && !noArtifact(b) })
 }
 
 // hasApplied is true when a tier has applied all of its source's revision, be

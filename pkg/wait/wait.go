@@ -241,21 +241,6 @@ func (w *waiter) look(ctx context.Context) (decision, error) {
 	return d, nil
 }
 
-// view makes the graph of a snapshot, and says what the wait makes of it.
-func (w *waiter) view(s *flux.Snapshot, wedged map[flux.Ref]string, now time.Time) *view {
-	v := &view{limit: w.Limit, pending: map[flux.Ref]bool{}, out: map[flux.Ref]bool{}, applied: map[flux.Ref]bool{}}
-	var why map[flux.Ref]string
-	if w.resumption != nil {
-		v.pending, why = w.resumption.awake(s)
-	}
-	v.Graph = tiers.Build(s, tiers.Options{Wedged: wedged})
-	if w.resumption != nil {
-		w.resumption.see(v, why, now)
-		w.settle(v)
-	}
-	return v
-}
-
 func (w *waiter) nudgeFailed(err error) error {
 	switch {
 	case err == nil:
