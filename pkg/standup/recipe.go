@@ -67,8 +67,8 @@ func names(steps []Step) []string {
 // then left is in the report as skipped. The error is the failure's.
 //
 // Nothing is left to do, and Done is true, when no step failed and the last
-// word of each was good. Preflight has none: what it finds is what the other
-// steps are there for.
+// word of each was good. Before other steps preflight has none: what it finds is
+// what these are there for.
 func All(ctx context.Context, env *Env, steps []Step, done func(*StepReport) error) (reports []StepReport, good bool, err error) {
 	good = true
 	for i, step := range steps {
@@ -84,7 +84,7 @@ func All(ctx context.Context, env *Env, steps []Step, done func(*StepReport) err
 		if err := done(report); err != nil {
 			return reports, false, err
 		}
-		if step.Name != "preflight" || stop {
+		if step.Name != "preflight" || stop || len(steps) == 1 {
 			good = good && report.Result == OK
 		}
 		if !stop {

@@ -92,7 +92,7 @@ func (s *chartScene) fromSuspended(t *testing.T, version, first, then string) {
 	o = s.crds(t, 0, switchedOn)
 	o.holds(t, o.stdout, s.ns+"/web: 1 unchanged")
 	o.holds(t, o.stderr, "it is from the artifact of "+then)
-	mutatedNothing(t, s.c, mark)
+	s.mutatedNothing(t, mark)
 }
 
 // fromHelmRepository: the index and the chart want an account.

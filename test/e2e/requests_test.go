@@ -21,37 +21,42 @@ import (
 	"github.com/kubestandup/kubestandup/test/cluster"
 )
 
-const readyRevision = "main@sha1:2134497e9a78fa4326d2b6be25f1f77929c01f04"
+// manyTiers are more than what one person looks at.
+const manyTiers = 500
 
-// TestRequests: ten tiers and five hundred take the same number of requests.
+// TestRequests: ten tiers and five hundred take the same number of requests,
+// but for the further pages of a list. Each tier is built from the artifact of
+// a real source, and has an object in its inventory.
 //
-// No controller runs: the test writes the status that they would write of
-// sources and tiers which are Ready.
+// kustomize-controller does not run: the test writes the status that it would
+// write of tiers that are Ready.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	c := cluster.New(t, cluster.Options{Components: []cluster.Component{}, FluxDeployments: true})
+	c := cluster.New(t, cluster.Options{Components: []cluster.Component{cluster.SourceController}, FluxDeployments: true})
 	sh, named := shellFor(t, c), expect(t, c)
-	if err := makeReadySource(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	revision := pushMany(t, c)
 	commands := map[string][]string{
 		"kubectl-tiers":   {"tiers"},
 		"kubectl-standup": append([]string{"standup", "preflight"}, named...),
+		"verify":          append([]string{"standup", "verify"}, named...),
 	}
 	requests := map[string][]int{}
-	for _, tiers := range []struct{ from, to int }{{0, 10}, {10, 500}} {
-		if err := makeReadyTiers(t.Context(), c, tiers.from, tiers.to); err != nil {
+	for _, tiers := range []struct{ from, to int }{{0, 10}, {10, manyTiers}} {
+		if err := makeReadyTiers(t.Context(), c, revision, tiers.from, tiers.to); err != nil {
 			t.Fatal(err)
 		}
-		for plugin, command := range commands {
+		for name, command := range commands {
 			mark := c.Mark()
 			o := sh.want(t, 0, command...)
-			if plugin == "kubectl-standup" {
+			plugin := name
+			if name != "kubectl-tiers" {
+				plugin = "kubectl-standup"
 				o.holds(t, o.stdout, fmt.Sprintf("%d of %d Ready", tiers.to, tiers.to))
 			}
 			all := sent(t, c, mark, plugin)
-			requests[plugin] = append(requests[plugin], len(all))
-			t.Logf("%s of %d tiers: %d requests, %s", plugin, tiers.to, len(all), o.took.Round(time.Millisecond))
+			first := all.Where(func(e cluster.Event) bool { return !strings.Contains(e.URI, "continue=") })
+			requests[name] = append(requests[name], len(first))
+			t.Logf("%s of %d tiers: %d requests, and %d further pages, %s", name, tiers.to, len(first), len(all)-len(first), o.took.Round(time.Millisecond))
 			if tiers.to == 10 {
 				t.Logf("\n%s", all)
 			}
@@ -59,11 +64,37 @@ func TestRequests(t *testing.T) {
 	}
 	for plugin, counts := range requests {
 		if counts[0] != counts[1] || counts[0] == 0 {
-			t.Errorf("%s sent %d requests for 10 tiers, and %d for 500", plugin, counts[0], counts[1])
+			t.Errorf("%s sent %d requests for 10 tiers, and %d for %d", plugin, counts[0], counts[1], manyTiers)
 		}
 	}
 	t.Run("names that are not there", func(t *testing.T) { wrongNames(t, sh) })
 }
+
+// pushMany is a source with a folder for each tier.
+func pushMany(t *testing.T, c *cluster.Cluster) (revision string) {
+	t.Helper()
+	names := make([]string, manyTiers)
+	for i := range names {
+		names[i] = manyName(i)
+	}
+	revision, err := c.Push(t.Context(), "many", folders(cluster.FluxNamespace, names...), "many tiers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &sourcev1.GitRepository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.FluxNamespace, Name: "flux-system"},
+		Spec: sourcev1.GitRepositorySpec{
+			URL: c.RepoURL("many"), Interval: metav1.Duration{Duration: time.Hour}, Reference: &sourcev1.GitRepositoryRef{Branch: "main"},
+		},
+	}
+	if err := c.Client().Create(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	until(t, c, source, func() bool { return source.Status.Artifact != nil && source.Status.Artifact.Revision == revision })
+	return revision
+}
+
+func manyName(i int) string { return fmt.Sprintf("tier-%03d", i) }
 
 func ready() []metav1.Condition {
 	return []metav1.Condition{{
@@ -72,44 +103,30 @@ func ready() []metav1.Condition {
 	}}
 }
 
-func makeReadySource(ctx context.Context, c *cluster.Cluster) error {
-	source := &sourcev1.GitRepository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.FluxNamespace, Name: "flux-system"},
-		Spec:       sourcev1.GitRepositorySpec{URL: "https://git.example.com/gitops", Interval: metav1.Duration{Duration: time.Hour}},
-	}
-	if err := c.Client().Create(ctx, source); err != nil {
-		return err
-	}
-	source.Status = sourcev1.GitRepositoryStatus{
-		ObservedGeneration: 1, Conditions: ready(),
-		Artifact: &meta.Artifact{
-			Path: "x.tar.gz", URL: "http://source-controller.flux-system.svc.cluster.local./x.tar.gz", Revision: readyRevision,
-			Digest: "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", LastUpdateTime: metav1.Now(),
-		},
-	}
-	return c.Client().Status().Update(ctx, source)
-}
-
 // makeReadyTiers makes a chain of tiers, from and to as in a slice.
-func makeReadyTiers(ctx context.Context, c *cluster.Cluster, from, to int) error {
+func makeReadyTiers(ctx context.Context, c *cluster.Cluster, revision string, from, to int) error {
 	const atOnce = 8
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i := from; i < to; i++ {
 		group.Go(func() error {
-			tier := tierOf(cluster.FluxNamespace, fmt.Sprintf("tier-%03d", i))
+			if err := c.Apply(ctx, configMap(cluster.FluxNamespace, manyName(i))); err != nil {
+				return err
+			}
+			tier := tierOf(cluster.FluxNamespace, manyName(i))
 			tier.Spec = kustomizev1.KustomizationSpec{
-				Interval: metav1.Duration{Duration: time.Hour}, Path: "./", Prune: true,
+				Interval: metav1.Duration{Duration: time.Hour}, Path: "./" + manyName(i), Prune: true,
 				SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "flux-system"},
 			}
 			if i > 0 {
-				tier.Spec.DependsOn = []kustomizev1.DependencyReference{{Name: fmt.Sprintf("tier-%03d", i-1)}}
+				tier.Spec.DependsOn = []kustomizev1.DependencyReference{{Name: manyName(i - 1)}}
 			}
 			if err := c.Client().Create(ctx, tier); err != nil {
 				return err
 			}
 			tier.Status = kustomizev1.KustomizationStatus{
-				ObservedGeneration: 1, Conditions: ready(), LastAppliedRevision: readyRevision, LastAttemptedRevision: readyRevision,
+				ObservedGeneration: 1, Conditions: ready(), LastAppliedRevision: revision, LastAttemptedRevision: revision,
+				Inventory: &kustomizev1.ResourceInventory{Entries: []kustomizev1.ResourceRef{{ID: cluster.FluxNamespace + "_" + manyName(i) + "__ConfigMap", Version: "v1"}}},
 			}
 			return c.Client().Status().Update(ctx, tier)
 		})

@@ -137,9 +137,9 @@ func staleManagedFields(t *testing.T, c *cluster.Cluster) {
 	apply(t, c, namespaceText(ns), "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: source, namespace: big03}, spec: {interval: 1h, url: 'https://git.example.org/x'}}",
 		"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: tier, namespace: big03}, spec: {interval: 1h, prune: true, path: ./, sourceRef: {kind: GitRepository, name: source}}}")
 	merge(t, c, thing("source.toolkit.fluxcd.io/v1", "GitRepository", ns, "source"), "source-controller", `{"status":{"observedGeneration":1,"artifact":{
-		"path":"x.tar.gz","url":"http://source-controller.flux-system.svc.cluster.local./x.tar.gz","revision":"`+readyRevision+`",
+		"path":"x.tar.gz","url":"http://source-controller.flux-system.svc.cluster.local./x.tar.gz","revision":"main@sha1:2134497e9a78fa4326d2b6be25f1f77929c01f04",
 		"digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","lastUpdateTime":"2026-01-01T00:00:00Z"}}}`, "status")
-	merge(t, c, tierOf(ns, "tier"), "kustomize-controller", `{"status":{"observedGeneration":1,"lastAttemptedRevision":"`+readyRevision+`","conditions":[
+	merge(t, c, tierOf(ns, "tier"), "kustomize-controller", `{"status":{"observedGeneration":1,"lastAttemptedRevision":"main@sha1:2134497e9a78fa4326d2b6be25f1f77929c01f04","conditions":[
 		{"type":"Ready","status":"False","reason":"ReconciliationFailed","message":"`+said+`","observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status")
 	p := newPatient(t, c, "-n", ns)
 	mark := c.Mark()
