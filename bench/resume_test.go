@@ -203,7 +203,7 @@ func (h *chain) own(b *testing.B) time.Duration {
 func (h *chain) delete(b *testing.B) {
 	b.Helper()
 	for i := range chainLength {
-		if err := h.c.Client().Delete(b.Context(), h.tier(i)); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(h.c.Client().Delete(b.Context(), h.tier(i))); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -63,7 +63,7 @@ func (c *Charts) account(ctx context.Context, by flux.Ref, host, secretRef, cert
 			return a, err
 		}
 		if a, err = accountFrom(ctx, s, host); err != nil {
-			return a, fmt.Errorf("Secret/%s/%s, which %s names: %w", by.Namespace, secretRef, by, err)
+			return a, fmt.Errorf("%s names Secret/%s/%s: %w", by, by.Namespace, secretRef, err)
 		}
 	}
 	if certSecretRef != "" {
@@ -72,7 +72,7 @@ func (c *Charts) account(ctx context.Context, by flux.Ref, host, secretRef, cert
 			return a, err
 		}
 		if a.tls, err = secrets.TLSConfigFromSecret(ctx, s, secrets.WithSystemCertPool()); err != nil {
-			return a, fmt.Errorf("Secret/%s/%s, which %s names, holds no certificates that can be used", by.Namespace, certSecretRef, by)
+			return a, fmt.Errorf("%s names Secret/%s/%s, which holds no certificates that can be used", by, by.Namespace, certSecretRef)
 		}
 	}
 	return a, nil

@@ -24,8 +24,6 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
-const valuesFile = "values.yaml"
-
 // fromTree loads the chart that lies in a source's artifact, as a folder or
 // packaged (source-controller internal/helm/chart builder_local.go).
 func (c *Charts) fromTree(ctx context.Context, at flux.Ref, a *meta.Artifact, want *sourcev1.HelmChart) (*found, error) {

@@ -58,7 +58,7 @@ func managed(u *unstructured.Unstructured, stored []string, all ...manages) *uns
 	for _, m := range all {
 		entries = append(entries, metav1.ManagedFieldsEntry{
 			Manager: m.manager, Operation: metav1.ManagedFieldsOperationApply, Subresource: m.subresource,
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(m.fields)},
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(m.fields),
 		})
 	}
 	u.SetManagedFields(entries)

@@ -139,6 +139,9 @@ func (p *preflight) placeholderFinding(h *placeholder) finding.Finding {
 		f.Fix = "make it readable, or bring it to the cluster"
 	} else {
 		f.Object = &h.From[0]
+		if len(h.Blocks)+len(h.Degrades) > 0 && len(h.Unknown) == 0 {
+			f.Severity = finding.Info // standup.yaml says what it means, so it is no news
+		}
 		f.Causes = append(f.Causes, "it stands in "+listed(h.From))
 	}
 	if len(h.Blocks) > 0 {

@@ -251,7 +251,9 @@ func (l *look) expectedCRDs(ctx context.Context) (Check, error) {
 		}
 		c.Findings = append(c.Findings, f)
 	}
-	if len(c.Findings) == 0 && len(names) > 0 {
+	if len(names) == 0 {
+		c.Message = "standup.yaml names none (crds.expect)"
+	} else if len(c.Findings) == 0 {
 		c.Message = fmt.Sprintf("%d of %d Established", len(names), len(names))
 	}
 	return c, nil

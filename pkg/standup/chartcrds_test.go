@@ -29,7 +29,8 @@ func TestWhatIsSaidOfACRD(t *testing.T) {
 		{crds.Applied{Act: crds.Updated}, "", "", ""},
 		{crds.Applied{Act: crds.Unchanged}, "", "", ""},
 		{
-			crds.Applied{Act: crds.Left, Reason: crds.NotOurs, Why: "x manages its spec"}, "crd-not-ours", finding.Info,
+			crds.Applied{Act: crds.Left, Reason: crds.NotOurs, Why: "x manages its spec"},
+			"crd-not-ours", finding.Info,
 			"CRD a.example.com is left as it is: x manages its spec. It is as the chart has it",
 		},
 		{

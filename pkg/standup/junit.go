@@ -79,10 +79,10 @@ func suiteOf(s *StepReport) junitSuite {
 	for i := range s.Checks {
 		suite.Cases = append(suite.Cases, caseOf(class, &s.Checks[i]))
 	}
-	switch {
-	case s.Result == Skipped:
+	switch s.Result {
+	case Skipped:
 		suite.Cases = append(suite.Cases, junitCase{Name: s.Name, ClassName: class, Skipped: &struct{}{}})
-	case s.Result == Failed:
+	case Failed:
 		suite.Cases = append(suite.Cases, junitCase{Name: s.Name, ClassName: class, Error: &junitReason{Message: s.Error, Type: "failed"}})
 	}
 	for _, c := range suite.Cases {

@@ -51,7 +51,8 @@ func TestNodes(t *testing.T) {
 		},
 		"too few": {config.Nodes{Count: 2}, []corev1.Node{good}, "[nodes-too-few]", "nodes.count of standup.yaml asks for 2"},
 		"not Ready": {
-			config.Nodes{Count: 2}, []corev1.Node{good, node("b", "False", "", "", "")},
+			config.Nodes{Count: 2},
+			[]corev1.Node{good, node("b", "False", "", "", "")},
 			"[nodes-too-few nodes-not-ready]", "Node/b: Because: it is so",
 		},
 		"unknown":               {config.Nodes{}, []corev1.Node{node("b", "Unknown", "", "", "")}, "[nodes-not-ready]", "Node/b: Because: it is so"},
@@ -61,7 +62,8 @@ func TestNodes(t *testing.T) {
 		"ten is more than nine": {config.Nodes{MinKubelet: "1.9"}, []corev1.Node{node("a", "True", "", "v1.10.0", "")}, "[]", ""},
 		"little memory":         {config.Nodes{MinMemory: "17Gi"}, []corev1.Node{good}, "[nodes-memory]", "it has 16Gi"},
 		"says nothing": {
-			config.Nodes{MinKernel: "5", MinMemory: "1Gi"}, []corev1.Node{node("a", "True", "", "", "")},
+			config.Nodes{MinKernel: "5", MinMemory: "1Gi"},
+			[]corev1.Node{node("a", "True", "", "", "")},
 			"[nodes-kernel nodes-memory]", "it does not say what it has",
 		},
 	} {

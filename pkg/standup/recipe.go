@@ -74,7 +74,7 @@ func All(ctx context.Context, env *Env, steps []Step, done func(*StepReport) err
 	for i, step := range steps {
 		report, err := step.run(ctx, env)
 		stop := err != nil || report.blocks()
-		if i == len(steps)-1 && report.Result == OK && err == nil {
+		if len(steps) > 1 && i == len(steps)-1 && report.Result == OK && err == nil {
 			report.Next = ""
 		}
 		if stop {

@@ -33,7 +33,14 @@ func (p *preflight) tiers(ctx context.Context) (Check, error) {
 		}
 	}
 	c.Message = fmt.Sprintf("%d of %d Ready", ready, len(p.graph.Tiers()))
+	suspended, err := p.suspended(ctx, order)
+	if err != nil {
+		return c, err
+	}
 	for _, n := range order {
+		if n.State == tiers.Suspended {
+			continue
+		}
 		f, err := p.tierFinding(ctx, n)
 		if err != nil {
 			return c, err
@@ -43,6 +50,7 @@ func (p *preflight) tiers(ctx context.Context) (Check, error) {
 		}
 		c.Findings = append(c.Findings, f)
 	}
+	c.Findings = append(c.Findings, suspended...)
 	return c, nil
 }
 

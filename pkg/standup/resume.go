@@ -221,7 +221,9 @@ func (r *resumer) observe(g *tiers.Graph, left, nudged []*tiers.Node) {
 	}
 	for _, n := range g.Tiers() {
 		if began, waited := r.since[n.Ref]; waited && n.State == tiers.Ready {
-			r.env.say(fmt.Sprintf("%s Ready after %s", n.Ref, now.Sub(began).Round(100*time.Millisecond)))
+			if r.env.Observe == nil { // else it is shown there
+				r.env.say(fmt.Sprintf("%s Ready after %s", n.Ref, now.Sub(began).Round(100*time.Millisecond)))
+			}
 			delete(r.since, n.Ref)
 		}
 	}

@@ -5,41 +5,20 @@ package standup
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
-	"github.com/kubestandup/kubestandup/pkg/standup/config"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
-// stay is why a tier is left as it is. The zero value is for one that is not.
-type stay struct {
-	rule     string
-	severity finding.Severity
-	// why completes a sentence that begins with what stays.
-	why, fix string
-	// refused is true where a resume would delete something.
-	refused bool
-	// harmless is true for a source that holds nobody up.
-	harmless bool
-}
-
-// kustomizeManager is the field manager of what git says, and for a moment of
-// what kubectl has said: kustomize-controller takes that over to undo it
-// (fluxcd/pkg/ssa patch.go, v0.78.0).
-const kustomizeManager = "kustomize-controller"
-
 // decide says why a tier is left as it is. What git says, and what a resume
 // would delete, is asked last: to know it, the tiers are built.
 func (r *resumer) decide(ctx context.Context, l *look, n *tiers.Node) (stay, error) {
-	if s := r.meant(n); s.rule != "" || !r.isSuspended(n) {
+	if s := l.said(n, r.isSuspended(n), r.unset); s.rule != "" || !r.isSuspended(n) {
 		return s, nil
 	}
 	if s, err := l.suspendedInGit(ctx, n); s.rule != "" || err != nil {
@@ -51,79 +30,6 @@ func (r *resumer) decide(ctx context.Context, l *look, n *tiers.Node) (stay, err
 // isSuspended also knows the tiers that the wait shows as if they were not.
 func (r *resumer) isSuspended(n *tiers.Node) bool { return n.Suspended || r.chosen[n.Ref] }
 
-// meant is what was said about a tier: by whoever deletes it, in standup.yaml,
-// or on the tier itself. To delete, or to be blocked by a placeholder, a tier
-// need not be suspended.
-func (r *resumer) meant(n *tiers.Node) stay {
-	suspended := r.isSuspended(n)
-	for i := range r.unset {
-		if p := &r.unset[i]; namesRef(p.Blocks, n.Ref) {
-			s := stay{
-				rule: "placeholder-blocks", severity: finding.Warning,
-				why: fmt.Sprintf("%s %s, and standup.yaml says that this blocks it", p.Variable.Name, p.state()),
-				fix: fmt.Sprintf("give %s its value in git, then %s", p.Variable.Name, r.env.Command("standup", "resume")),
-			}
-			if !suspended {
-				s.why += "; it is not suspended, so that Flux goes on trying, and it is not waited for"
-			}
-			return s
-		}
-	}
-	switch {
-	case !n.Deleted.IsZero():
-		return stay{
-			rule: "tier-deleting", severity: finding.Warning,
-			why: "it is being deleted since " + n.Deleted.UTC().Format(time.RFC3339) + ", so it is never touched",
-			fix: "see what holds it: " + r.env.Command("unwedge", wedge.Arg(n.Ref)),
-		}
-	case !suspended:
-		return stay{}
-	case n.Unwedge != "":
-		return stay{
-			rule: "tier-in-repair", severity: finding.Warning,
-			why: "kubectl unwedge has suspended it for a repair (" + n.Unwedge + ") that was not ended",
-			fix: "end it: " + r.env.Command("unwedge", wedge.Arg(n.Ref)+" --apply"),
-		}
-	case n.Hold != "":
-		return stay{rule: "tier-held", severity: finding.Info, why: "annotation kubestandup.dev/hold says: " + n.Hold}
-	case slices.ContainsFunc(r.env.File.Resume.Skip, func(name string) bool { return config.NamesTier(name, n.Ref) }):
-		return stay{rule: "tier-skipped", severity: finding.Info, why: "resume.skip of " + r.file() + " names it"}
-	}
-	return stay{}
-}
-
-func (r *resumer) file() string {
-	if r.env.File.Path != "" {
-		return r.env.File.Path
-	}
-	return config.FileName
-}
-
-// suspendedInGit is for a tier whose manifest says so: Flux would suspend it
-// again at the next apply of what contains it.
-func (l *look) suspendedInGit(ctx context.Context, n *tiers.Node) (stay, error) {
-	s := stay{
-		rule: "tier-suspended-in-git", severity: finding.Info, why: "its manifest in git says suspend: true",
-		fix: "if it is meant to run, change it there: Flux would suspend it again",
-	}
-	b, err := l.builds(ctx)
-	if err != nil {
-		return stay{}, err
-	}
-	o, ok := b.authored(n.Ref)
-	switch {
-	case !ok && n.SuspendedBy == kustomizeManager:
-		return s, nil // what contains it could not be built
-	case !ok:
-		return stay{}, nil
-	}
-	if suspend, _, _ := unstructured.NestedBool(o.Object.Object, "spec", "suspend"); !suspend {
-		return stay{}, nil
-	}
-	s.why += fmt.Sprintf(" (%s applies it)", o.tier.Tier)
-	return s, nil
-}
-
 // deletes is for a tier whose resume would delete what nobody has asked to.
 func (r *resumer) deletes(ctx context.Context, l *look, n *tiers.Node) (stay, error) {
 	s := stay{severity: finding.Error, refused: true}
@@ -134,8 +40,8 @@ func (r *resumer) deletes(ctx context.Context, l *look, n *tiers.Node) (stay, er
 		return s, nil
 	}
 	gone, err := l.pruned(ctx, n)
-	if unknown, ok := isUnknown(err); ok {
-		s.rule, s.why = "resume-may-prune", fmt.Sprintf("what its prune would delete cannot be told: %v", unknown)
+	if unknown, ok := errors.AsType[*unknownPruneError](err); ok {
+		s.rule, s.why = "resume-may-prune", fmt.Sprintf("what its prune would delete cannot be told: %v", unknown.error)
 		s.fix = "mend that, then " + r.env.Command("standup", "resume") + "; to resume it all the same: " + anyway
 		return s, nil
 	}

@@ -5,7 +5,6 @@ package standup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -25,14 +24,6 @@ import (
 type unknownPruneError struct{ error }
 
 func (e *unknownPruneError) Unwrap() error { return e.error }
-
-func isUnknown(err error) (error, bool) {
-	u, ok := errors.AsType[*unknownPruneError](err)
-	if !ok {
-		return nil, false
-	}
-	return u.error, true
-}
 
 // pruned are the objects that the next reconcile of a Kustomization deletes: in
 // its inventory, not in its build, on the cluster, and still its own

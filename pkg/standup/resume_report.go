@@ -162,8 +162,12 @@ func (r *resumer) heldCheck() Check {
 	}
 	for _, on := range slices.SortedFunc(maps.Keys(by), flux.Ref.Compare) {
 		slices.SortFunc(by[on], flux.Ref.Compare)
+		severity := finding.Warning
+		if r.stays[on].aside { // somebody has decided that, and what follows from it
+			severity = finding.Info
+		}
 		c.Findings = append(c.Findings, finding.Finding{
-			Rule: "tier-held-back", Severity: finding.Warning, Object: &by[on][0],
+			Rule: "tier-held-back", Severity: severity, Object: &by[on][0],
 			Message: fmt.Sprintf("%s cannot become Ready, since %s stays as it is: %s", listed(by[on]), on, r.stays[on].why),
 			Fix:     r.stays[on].fix,
 		})
@@ -179,8 +183,12 @@ func (r *resumer) degradedCheck() Check {
 		if len(p.Degrades) == 0 {
 			continue
 		}
+		severity := finding.Info
+		if p.Unread != nil {
+			severity = finding.Warning
+		}
 		c.Findings = append(c.Findings, finding.Finding{
-			Rule: "placeholder-degrades", Severity: finding.Warning, Object: &p.Degrades[0],
+			Rule: "placeholder-degrades", Severity: severity, Object: &p.Degrades[0],
 			Message: fmt.Sprintf("%s: Ready does not mean that it works, since %s %s", listed(p.Degrades), p.Variable.Name, p.state()),
 			Fix:     fmt.Sprintf("give %s its value in git", p.Variable.Name),
 		})

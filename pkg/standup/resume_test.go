@@ -65,10 +65,10 @@ func TestWhatIsMeantToStay(t *testing.T) {
 		"in repair":        {tier: change(func(t *flux.Tier) { t.Unwedge = "release-pending" }), rule: "tier-in-repair", says: "release-pending", severity: finding.Warning},
 		"being deleted":    {tier: change(func(t *flux.Tier) { t.Deleted = time.Now() }), rule: "tier-deleting", says: "never touched", severity: finding.Warning},
 		"deleted and runs": {tier: change(func(t *flux.Tier) { t.Suspended = false; t.Deleted = time.Now() }), rule: "tier-deleting", severity: finding.Warning},
-		"a placeholder":    {tier: sleeping("a"), unset: []placeholder{blocked}, rule: "placeholder-blocks", says: "ENDPOINT is still a placeholder", severity: finding.Warning},
+		"a placeholder":    {tier: sleeping("a"), unset: []placeholder{blocked}, rule: "placeholder-blocks", says: "ENDPOINT is still a placeholder", severity: finding.Info},
 		"a placeholder, and it runs": {
 			tier: change(func(t *flux.Tier) { t.Suspended = false }), unset: []placeholder{blocked},
-			rule: "placeholder-blocks", says: "it is not suspended, so that Flux goes on trying", severity: finding.Warning,
+			rule: "placeholder-blocks", says: "it is not suspended, so that Flux goes on trying", severity: finding.Info,
 		},
 		"a placeholder of another": {tier: sleeping("b"), unset: []placeholder{blocked}},
 	}
@@ -76,7 +76,8 @@ func TestWhatIsMeantToStay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := resumerOf(&config.Config{Resume: config.Resume{Skip: tc.skip}}, tc.tier)
 			r.unset = tc.unset
-			s := r.meant(r.last.Tiers()[0])
+			n := r.last.Tiers()[0]
+			s := r.look.said(n, n.Suspended, r.unset)
 			if s.rule != tc.rule || s.severity != tc.severity || !strings.Contains(s.why, tc.says) {
 				t.Errorf("got %+v", s)
 			}

@@ -35,9 +35,11 @@ func TestSourcesOfReleases(t *testing.T) {
 			{Ref: ref(flux.HelmReleaseKind, "comes"), Source: ref("OCIRepository", "comes")},
 		},
 		Sources: []flux.Source{
-			{Ref: ref("HelmChart", "http"), Artifact: good}, {Ref: ref("HelmChart", "oci"), Artifact: good},
+			{Ref: ref("HelmChart", "http"), Artifact: good},
+			{Ref: ref("HelmChart", "oci"), Artifact: good},
 			{Ref: ref("HelmRepository", "http"), Artifact: good, Conditions: failed},
-			{Ref: ref("HelmRepository", "oci")}, {Ref: ref("HelmRepository", "unused")},
+			{Ref: ref("HelmRepository", "oci")},
+			{Ref: ref("HelmRepository", "unused")},
 		},
 	}
 	p := lookingAt(s, builtTier(t, "maker", "{}", "{apiVersion: source.toolkit.fluxcd.io/v1, kind: OCIRepository, metadata: {name: comes, namespace: apps}}"))

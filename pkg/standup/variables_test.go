@@ -224,8 +224,14 @@ func TestEarlier(t *testing.T) {
 		tier, before string
 		want         bool
 	}{
-		{"b", "a", true}, {"c", "b", true}, {"c", "a", true}, {"a", "c", false}, {"a", "a", false},
-		{"loop", "loop2", true}, {"loop2", "loop", true}, {"loop", "a", false},
+		{"b", "a", true},
+		{"c", "b", true},
+		{"c", "a", true},
+		{"a", "c", false},
+		{"a", "a", false},
+		{"loop", "loop2", true},
+		{"loop2", "loop", true},
+		{"loop", "a", false},
 	} {
 		if got := e.than(ks(tt.tier), ks(tt.before)); got != tt.want {
 			t.Errorf("%+v: got %t", tt, got)

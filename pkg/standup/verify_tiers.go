@@ -11,7 +11,6 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
-	"github.com/kubestandup/kubestandup/pkg/standup/config"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
@@ -122,18 +121,11 @@ func (v *verify) findAside(ctx context.Context) (map[flux.Ref]string, error) {
 // asideWhy is why a tier is not meant to run, empty where it is. What git says
 // is asked last: to know it, the tiers are built.
 func (v *verify) asideWhy(ctx context.Context, n *tiers.Node) (string, error) {
-	for i := range v.unset {
-		if p := &v.unset[i]; namesRef(p.Blocks, n.Ref) {
-			return p.Variable.Name + " " + p.state() + ", and standup.yaml says that this blocks it", nil
-		}
+	if s := v.said(n, n.Suspended, v.unset); s.aside {
+		return s.why, nil
 	}
-	switch {
-	case !n.Suspended || n.Unwedge != "":
+	if !n.Suspended || n.Unwedge != "" {
 		return "", nil
-	case n.Hold != "":
-		return "held, says its annotation kubestandup.dev/hold: " + n.Hold, nil
-	case slices.ContainsFunc(v.env.File.Resume.Skip, func(name string) bool { return config.NamesTier(name, n.Ref) }):
-		return "resume.skip of standup.yaml names it", nil
 	}
 	git, err := v.suspendedInGit(ctx, n)
 	if err != nil || git.rule != "" {

@@ -158,13 +158,15 @@ func TestPlaceholders(t *testing.T) {
 		says     string
 	}{
 		"green, and of no use": {
-			placeholder{From: []flux.Ref{from}, Degrades: []flux.Ref{backups, red}}, "tier-degraded", finding.Info,
+			placeholder{From: []flux.Ref{from}, Degrades: []flux.Ref{backups, red}},
+			"tier-degraded", finding.Info,
 			"Kustomization/flux-system/backups is Ready and cannot do what it is for: A is still a placeholder",
 		},
 		"not green at all": {placeholder{From: []flux.Ref{from}, Degrades: []flux.Ref{red}}, "placeholder", finding.Info, "A is still a placeholder"},
 		"it blocks":        {placeholder{From: []flux.Ref{from}, Blocks: []flux.Ref{red}}, "placeholder", finding.Info, "it blocks Kustomization/flux-system/red"},
 		"nobody can say": {
-			placeholder{Unread: errors.New("secrets is forbidden"), Degrades: []flux.Ref{backups}}, "tier-degraded", finding.Warning,
+			placeholder{Unread: errors.New("secrets is forbidden"), Degrades: []flux.Ref{backups}},
+			"tier-degraded", finding.Warning,
 			"A may still be a placeholder, since its value could not be read",
 		},
 	} {

@@ -303,7 +303,9 @@ func othersAreLeft(t *testing.T, c *cluster.Cluster, named []string) {
 	s := &chartScene{&scene{c, "others", nil}, named}
 	plain := func(plural, description string, versions ...string) string {
 		text := chartCRD(s.group(), plural, description, versions...)
-		return text[:strings.Index(text, "  labels:")] + text[strings.Index(text, "spec:"):]
+		head, rest, _ := strings.Cut(text, "  labels:")
+		_, spec, _ := strings.Cut(rest, "spec:")
+		return head + "spec:" + spec
 	}
 	s.scene = newScene(t, c, s.ns, chartFiles("chart", map[string]string{
 		"same": plain("sames", "", "v1"), "other": plain("others", "", "v1", "v2"), "new": plain("news", "", "v1"), "injected": plain("injecteds", "", "v1"),

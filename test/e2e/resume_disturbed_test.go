@@ -217,7 +217,7 @@ func (d *disturbed) away(t *testing.T) {
 	if o.code != 0 {
 		t.Errorf("%s\nwant 0", o)
 	}
-	o.inOrder(t, o.stderr, "disturbed/later Ready after ", "disturbed/last resumed", "disturbed/last Ready after ", "disturbed/new Ready after ")
+	o.inOrder(t, o.stderr, "✔ disturbed/later: Ready at ", "disturbed/last resumed", "✔ disturbed/last: Ready at ", "✔ disturbed/new: Ready at ")
 	o.holds(t, o.stdout, "6 of 6 tiers Ready")
 	if got := strings.Fields(d.resumed(t, mark)); len(got) == 0 || got[0] != "later" {
 		t.Errorf("%s\npatched %q; first and slow were Ready", o, got)

@@ -79,7 +79,7 @@ func (s *resumeScene) clear(t *testing.T) {
 		tiers = append(tiers, &releases.Items[i])
 	}
 	for _, tier := range tiers {
-		if err := s.c.Client().Delete(ctx, tier); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(s.c.Client().Delete(ctx, tier)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,9 +196,9 @@ func resumeInOrder(t *testing.T, c *cluster.Cluster) {
 	mark = c.Mark()
 	o = s.resume(t, 0)
 	o.holds(t, o.stderr, "Kustomization/order/a is to be resumed (suspended by flux since ")
-	o.inOrder(t, o.stderr, "order/tree resumed", "order/a resumed", "order/a Ready after ", "order/b resumed", "order/b Ready after ", "order/c resumed", "order/c Ready after ")
-	o.inOrder(t, o.stderr, "order/b Ready after ", "order/d resumed", "order/d Ready after ")
-	o.inOrder(t, o.stderr, "order/tree resumed", "HelmRelease/order/db resumed", "HelmRelease/order/db Ready after ", "HelmRelease/order/web resumed", "HelmRelease/order/web Ready after ", "order/tree Ready after ")
+	o.inOrder(t, o.stderr, "order/tree resumed", "order/a resumed", "✔ order/a: Ready at ", "order/b resumed", "✔ order/b: Ready at ", "order/c resumed", "✔ order/c: Ready at ")
+	o.inOrder(t, o.stderr, "✔ order/b: Ready at ", "order/d resumed", "✔ order/d: Ready at ")
+	o.inOrder(t, o.stderr, "order/tree resumed", "HelmRelease/order/db resumed", "✔ order/db: Ready at ", "HelmRelease/order/web resumed", "✔ order/web: Ready at ", "✔ order/tree: Ready at ")
 	o.holds(t, o.stdout, "7 of 7 tiers Ready")
 	// A HelmRelease may sleep once more, until its chart is there.
 	got := strings.Fields(s.resumed(t, mark))
@@ -301,7 +301,7 @@ func resumeStops(t *testing.T, c *cluster.Cluster) {
 	o.holds(t, o.stderr, "error: Kustomization/stops/bad did not become Ready within 3s of its dependencies being met")
 	o.holds(t, o.stdout, "kustomization path not found", "left: Kustomization/stops/below (suspended; root cause Kustomization/stops/bad: ",
 		"Next: kubectl standup resume --context test --expect-server "+c.URL())
-	o.inOrder(t, o.stderr, "stops/a resumed", "stops/a Ready after ", "stops/bad resumed")
+	o.inOrder(t, o.stderr, "stops/a resumed", "✔ stops/a: Ready at ", "stops/bad resumed")
 	if got := s.resumed(t, mark); got != "a bad" {
 		t.Errorf("%s\nresumed %q", o, got)
 	}

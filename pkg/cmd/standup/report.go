@@ -55,7 +55,7 @@ func (r reportFile) write(report *standup.Report) error {
 	if err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
-	defer os.Remove(temporary.Name()) //nolint:errcheck // it is gone when all went well
+	defer os.Remove(temporary.Name()) // it is gone when all went well
 	_, err = temporary.Write(b.Bytes())
 	if closed := temporary.Close(); err == nil {
 		err = closed

@@ -57,7 +57,8 @@ func (f *Flags) run(ctx context.Context, o *options) error {
 	if o.output.String() != "" {
 		err = errors.Join(err, printers.PrintObject(f.shell.Out, o.output.String(), report))
 	}
-	if err = errors.Join(err, file.write(report)); err != nil {
+	err = errors.Join(err, file.write(report))
+	if err != nil {
 		return err
 	}
 	if !good {

@@ -12,17 +12,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 )
-
-func node(t *testing.T, text string) (*decoder, *yaml.Node) {
-	t.Helper()
-	var n yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &n); err != nil {
-		t.Fatal(err)
-	}
-	return &decoder{path: "f", positions: map[string]Position{}}, n.Content[0]
-}
 
 func write(t *testing.T, path, text string) {
 	t.Helper()

@@ -142,8 +142,10 @@ func TestRead(t *testing.T) {
 		Tiers: []Tier{
 			{Ref: hr("c"), Values: map[string]any{"crds": map[string]any{"install": false}}, SkipsCRDs: true, MoreValues: true},
 			{Ref: ks("a"), Owner: root, Path: "x", From: []Set{set("ConfigMap", "vars")}},
-			{Ref: ks("b"), Owner: root, Path: "b", Suspended: true, Inline: map[string]string{"A": "x"},
-				From: []Set{set("ConfigMap", "vars"), set("Secret", "s"), set("Secret", "gone"), set("Secret", "mine")}},
+			{
+				Ref: ks("b"), Owner: root, Path: "b", Suspended: true, Inline: map[string]string{"A": "x"},
+				From: []Set{set("ConfigMap", "vars"), set("Secret", "s"), set("Secret", "gone"), set("Secret", "mine")},
+			},
 		},
 		Known: map[Set]Names{
 			set("ConfigMap", "vars"): {Names: []string{"A", "B"}, Values: map[string]string{"A": "1", "B": "2"}},

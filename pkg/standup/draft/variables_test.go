@@ -170,8 +170,11 @@ func TestUsedBy(t *testing.T) {
 	t.Parallel()
 	live := &Live{
 		Tiers: []Tier{
-			{Ref: ks("root"), Path: ".", From: []Set{vars}}, {Ref: ks("backup"), Path: "backup", From: []Set{vars}},
-			{Ref: ks("plain"), Path: "backup"}, {Ref: ks("backup-2"), Path: "backup-2", From: []Set{vars}}, {Ref: hr("x")},
+			{Ref: ks("root"), Path: ".", From: []Set{vars}},
+			{Ref: ks("backup"), Path: "backup", From: []Set{vars}},
+			{Ref: ks("plain"), Path: "backup"},
+			{Ref: ks("backup-2"), Path: "backup-2", From: []Set{vars}},
+			{Ref: hr("x")},
 		},
 		Known: map[Set]Names{vars: known(map[string]string{"E": "TBD"})},
 	}
@@ -285,8 +288,10 @@ func TestGuessNodes(t *testing.T) {
 	got := guessNodes([]Node{
 		{Ready: true, Kernel: "6.8.0-45-generic", Kubelet: "v1.36.10", Memory: 700 << 20}, {Kernel: "odd", Kubelet: "v1.36.9+k3s1"}, {Kernel: "6.10.1", Memory: 8 << 30},
 	})
-	want := floor{count: 3, ready: 1, kernel: "6.8", kubelet: "1.36", memory: "700Mi",
-		said: "the oldest kernel is 6.8.0, the oldest kubelet 1.36.9 and the smallest node has 700 MiB of memory"}
+	want := floor{
+		count: 3, ready: 1, kernel: "6.8", kubelet: "1.36", memory: "700Mi",
+		said: "the oldest kernel is 6.8.0, the oldest kubelet 1.36.9 and the smallest node has 700 MiB of memory",
+	}
 	if got != want {
 		t.Errorf("got %+v", got)
 	}

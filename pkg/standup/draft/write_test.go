@@ -186,8 +186,10 @@ func TestWriteOfLittle(t *testing.T) {
 		"no flux":        {Identity: identity, NoFlux: true},
 		"hosts at odds":  {Identity: identity, Hosts: []string{"a.example.org", "b.example.com"}},
 		"suspended root": {Identity: identity, Tiers: []Tier{{Ref: ks("a"), Path: ".", Suspended: true}}},
-		"missing": {Identity: identity, Tiers: []Tier{{Ref: ks("a"), From: []Set{vars, secrets}}},
-			Known: map[Set]Names{vars: {Missing: true}, secrets: {Hidden: true}}},
+		"missing": {
+			Identity: identity, Tiers: []Tier{{Ref: ks("a"), From: []Set{vars, secrets}}},
+			Known: map[Set]Names{vars: {Missing: true}, secrets: {Hidden: true}},
+		},
 	} {
 		for _, tree := range []*Tree{nil, {}, {Stopped: true, Dir: "x\ny"}, prodTree(t)} {
 			text := Write(live, tree)
