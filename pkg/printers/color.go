@@ -50,9 +50,9 @@ func stateColor(word string) string {
 	switch strings.ToLower(word) {
 	case "ready", "true", "ok", "done", "proved", "established":
 		return green
-	case "progressing", "retrying", "blocked", "unknown", "warning", "findings", "unproved":
+	case "progressing", "retrying", "blocked", "unknown", "warning", "findings", "unproved", "partly":
 		return yellow
-	case "wedged", "false", "failed", "error", "missing", "refused":
+	case "wedged", "false", "failed", "error", "missing", "refused", "blocks":
 		return red
 	case "suspended", "skipped", "info":
 		return faint

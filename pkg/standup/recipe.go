@@ -4,6 +4,7 @@
 package standup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,11 +75,15 @@ func All(ctx context.Context, env *Env, steps []Step, done func(*StepReport) err
 	for i, step := range steps {
 		report, err := step.run(ctx, env)
 		stop := err != nil || report.blocks()
-		if len(steps) > 1 && i == len(steps)-1 && report.Result == OK && err == nil {
-			report.Next = ""
-		}
-		if stop {
-			report.Next = continueWith(env, report.Next, step)
+		switch {
+		case err != nil && len(steps) > 1:
+			report.Next = env.Command("standup", "all --from-step "+cmp.Or(report.from, step.Name))
+		case err != nil:
+			report.Next = cmp.Or(report.Next, env.Command("standup", step.Name))
+		case stop && len(steps) > 1:
+			report.Next = env.Command("standup", "all") // once what blocks is mended
+		case len(steps) > 1 && (i < len(steps)-1 || report.Result == OK):
+			report.Next = "" // the sequence goes on by itself, or is at its end
 		}
 		reports = append(reports, *report)
 		if err := done(report); err != nil {
@@ -100,15 +105,6 @@ func All(ctx context.Context, env *Env, steps []Step, done func(*StepReport) err
 		return reports, false, err
 	}
 	return reports, good, nil
-}
-
-// continueWith is the command that goes on from a step that stopped: what the
-// step says itself, else the sequence from it on.
-func continueWith(env *Env, next string, step Step) string {
-	if next != "" {
-		return next
-	}
-	return env.Command("standup", "all --from-step "+step.Name)
 }
 
 // run runs one step and gives its report what all have.

@@ -77,7 +77,7 @@ func TestAll(t *testing.T) {
 		{"ok ok findings ok ok", "ok ok findings ok ok: ", false, false},
 		{"ok ok ok ok findings", "ok ok ok ok findings: next of verify", false, false},
 		{"findings", "findings: next of preflight", false, false},
-		{"blocks ok ok ok ok", "findings skipped skipped skipped skipped: next of preflight", false, false},
+		{"blocks ok ok ok ok", "findings skipped skipped skipped skipped: kubectl standup all", false, false},
 		{"ok error ok ok ok", "ok failed skipped skipped skipped: kubectl standup all --from-step crds", false, true},
 		{"findings ok ok error ok", "findings ok ok failed skipped: kubectl standup all --from-step resume", false, true},
 	} {

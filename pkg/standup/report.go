@@ -74,6 +74,9 @@ type StepReport struct {
 	Error string `json:"error,omitempty"`
 	// Next is the command that goes on from here, absent when nothing is left.
 	Next string `json:"next,omitempty"`
+	// from is the step from which a sequence goes on that this one stopped;
+	// itself where it is empty.
+	from string
 	// Counts are those of verify, which go into the report once.
 	Counts Counts `json:"-"`
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 	"github.com/kubestandup/kubestandup/pkg/wait"
+	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
 const exitRefused = 6
@@ -150,7 +151,7 @@ func (r *resumer) run(ctx context.Context) error {
 	return wait.Run(ctx, client, r.look.snapshot.Served, wait.Options{
 		Targets: wait.Targets{Releases: true}, Nudge: true, Limit: r.env.File.Resume.Timeout,
 		Resume:   &wait.Resume{Tiers: r.chosen, Left: r.excluded(), Judge: r.judge, Did: r.did},
-		Diagnose: r.diagnose, Observe: r.observe, Trouble: r.env.warn,
+		Diagnose: r.diagnose, Suspect: failedRelease, Observe: r.observe, Trouble: r.env.warn,
 	})
 }
 
@@ -187,12 +188,36 @@ func (r *resumer) lookAt(ctx context.Context, n *tiers.Node) (*look, error) {
 	return fresh, nil
 }
 
+// failedRelease is true for a release that fails and is retried: whether a retry
+// can heal it, its record tells.
+func failedRelease(n *tiers.Node) bool {
+	return n.Ref.Kind == flux.HelmReleaseKind && !n.AwaitsDependencies()
+}
+
 func (r *resumer) diagnose(ctx context.Context, s *flux.Snapshot, tier flux.Ref) (string, error) {
+	if tier.Kind == flux.HelmReleaseKind {
+		return r.wedged(ctx, tier)
+	}
 	d, err := r.env.CRDs.Diagnose(ctx, s, tier)
 	if err != nil || d.Verdict != crds.Deadlock {
 		return "", err
 	}
 	return d.Why, nil
+}
+
+// wedged is what unwedge says of a release that no controller heals.
+func (r *resumer) wedged(ctx context.Context, release flux.Ref) (string, error) {
+	name := wedge.Arg(release)
+	world, err := r.env.Wedges.Observe(ctx, wedge.Choices{Names: []string{name}})
+	if err != nil {
+		return "", err
+	}
+	for _, v := range wedge.Judge(world) {
+		if v.About(name) && v.ResolvesItself == wedge.Never {
+			return firstLine(v.Summary), nil
+		}
+	}
+	return "", nil
 }
 
 func (r *resumer) did(d wait.Done) {

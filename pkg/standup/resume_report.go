@@ -15,6 +15,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 	"github.com/kubestandup/kubestandup/pkg/wait"
+	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
 // announce says what was found suspended, and by whom, before anything is done.
@@ -78,6 +79,9 @@ func (r *resumer) report(err error) *StepReport {
 	case err != nil:
 		report.Result, report.Error = Failed, err.Error()
 		report.Next = r.env.Command("standup", "resume")
+		if stuck, ok := errors.AsType[*wait.StuckError](err); ok && stuck.Diagnosed && stuck.Root.Object.Kind == flux.KustomizationKind {
+			report.from = "crds" // it breaks the deadlock
+		}
 	default:
 		report.Next = r.env.Command("standup", "verify")
 	}
@@ -214,7 +218,10 @@ func (r *resumer) stoppedCheck(err error) Check {
 	}
 	if stuck, ok := errors.AsType[*wait.StuckError](err); ok {
 		f.Object, f.Tier = &stuck.Root.Object, &stuck.Tier
-		if stuck.Diagnosed {
+		switch {
+		case stuck.Diagnosed && stuck.Root.Object.Kind == flux.HelmReleaseKind:
+			f.Fix = "see the ways out: " + r.env.Command("standup", "unwedge "+wedge.Arg(stuck.Root.Object)) + ", then go on: " + again
+		case stuck.Diagnosed:
 			f.Fix = "break the deadlock: " + r.env.Command("standup", "crds") + ", then go on: " + again
 		}
 	}

@@ -35,6 +35,8 @@ type Options struct {
 	// Diagnose looks closer at a tier that failed on a missing kind, and says
 	// why no controller will ever heal that, or nothing when a retry will. It
 	// is asked once per tier and revision. Nil means that nobody looks.
+	// Suspect names further tiers to ask about; nil is allowed.
+	Suspect  func(*tiers.Node) bool
 	Diagnose func(context.Context, *flux.Snapshot, flux.Ref) (why string, err error)
 	// Observe is told of each new graph, from one goroutine at a time; nil is
 	// allowed. nudged are the tiers that were just asked to reconcile.
@@ -287,7 +289,7 @@ func (w *waiter) diagnose(ctx context.Context, s *flux.Snapshot, left []*tiers.N
 	for _, n := range left {
 		rev := revisionOf(n)
 		attempt := rev + "/" + n.RetryAt.String()
-		if n.State != tiers.Retrying || !n.MayMissKind() || w.asked[n.Ref] == rev || w.tried[n.Ref] == attempt {
+		if n.State != tiers.Retrying || !n.MayMissKind() && (w.Suspect == nil || !w.Suspect(n)) || w.asked[n.Ref] == rev || w.tried[n.Ref] == attempt {
 			continue
 		}
 		w.asked[n.Ref], w.tried[n.Ref] = rev, attempt

@@ -41,7 +41,69 @@ func TestBringUp(t *testing.T) {
 			mutatedNothing(t, c, mark)
 		})
 	}
+	t.Run("incident 4: a stuck release", func(t *testing.T) { stuckRelease(t, c, sh) })
 }
+
+// stuckRelease: somebody uninstalls the policy engine, and a DELETE is refused
+// in the middle. The tier that waits for it, and those below, never come up by
+// themselves. The sequence says so and deletes nothing; what is confirmed
+// deletes the release's objects, and Flux installs it cold. The CRDs are outside
+// of the release and survive, with what is of their kinds.
+func stuckRelease(t *testing.T, c *cluster.Cluster, sh *shell) {
+	rule := thing("policy.example.org/v1", "ClusterRule", "", "no-latest-tag")
+	until(t, c, rule, func() bool { return true })
+	was := rule.GetUID()
+	apply(t, c, refuseDeletes)
+	if out, err := c.Helm(t.Context(), 4, "uninstall", "policy-engine", "-n", "policy"); err == nil {
+		t.Fatalf("the uninstallation was not refused:\n%s", out)
+	}
+	remove(t, c, thing("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", "no-deletes"))
+	release := thing("helm.toolkit.fluxcd.io/v2", "HelmRelease", "policy", "policy-engine")
+	if err := c.Nudge(t.Context(), release); err != nil {
+		t.Fatal(err)
+	}
+	until(t, c, release, func() bool {
+		ready := conditionText(release, "Ready")
+		return strings.HasPrefix(ready, "False") && strings.Contains(ready, "has no deployed releases")
+	})
+
+	mark := c.Mark()
+	o := sh.want(t, 3, "standup", "all")
+	o.holds(t, o.stdout, "UNWEDGE: findings", "HelmRelease/policy/policy-engine", "RESUME: failed", "VERIFY: skipped",
+		"kubectl standup unwedge hr/policy/policy-engine")
+	events, err := c.Since(t.Context(), mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := events.By("kubectl-").Mutating().Where(func(e cluster.Event) bool { return e.Verb != "patch" || e.Resource == "secrets" }); len(got) > 0 {
+		t.Errorf("all did more than nudge:\n%s", got)
+	}
+
+	o = sh.want(t, 6, "standup", "unwedge", "hr/policy/policy-engine", "--confirm-destructive")
+	o.holds(t, o.stderr, "--uninstalling=finish --confirm-destructive")
+	sh.want(t, 0, "standup", "unwedge", "hr/policy/policy-engine", "--uninstalling=finish", "--confirm-destructive")
+	sh.want(t, 0, "standup", "all")
+	until(t, c, rule, func() bool { return true })
+	if rule.GetUID() != was {
+		t.Errorf("%s was deleted with the release", rule.GetName())
+	}
+}
+
+// refuseDeletes is a policy of admission that lets nobody delete a Deployment.
+const refuseDeletes = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-deletes}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [DELETE], resources: [deployments]}]
+  validations: [{expression: "false", message: nobody deletes here}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-deletes}
+spec: {policyName: no-deletes, validationActions: [Deny]}
+`
 
 // coldCluster pushes the extended repository, installs the root, and suspends
 // what somebody has suspended. The shell is in the cluster's folder of a

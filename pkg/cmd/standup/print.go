@@ -5,6 +5,7 @@ package standup
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
@@ -20,23 +21,28 @@ type row struct {
 // print prints what one step found and did; below a heading where it is one of
 // several.
 func (f *Flags) print(report *standup.StepReport, sequence bool) error {
+	if report.Result == standup.Skipped {
+		_, err := fmt.Fprintf(f.shell.Out, "%s: skipped\n", strings.ToUpper(report.Name))
+		return err
+	}
 	if sequence {
 		fmt.Fprintf(f.shell.Out, "\n%s: %s\n", strings.ToUpper(report.Name), report.Result)
-	}
-	if report.Result == standup.Skipped {
-		return nil
 	}
 	var rows []row
 	for _, c := range report.Checks {
 		if len(c.Findings) == 0 || c.Message != "" {
 			result := "ok"
-			if len(c.Findings) > 0 {
+			if slices.ContainsFunc(c.Findings, func(f finding.Finding) bool { return f.Severity != finding.Info }) {
 				result = "partly"
 			}
 			rows = append(rows, row{c.Name, result, c.Message})
 		}
 		for _, found := range c.Findings {
-			rows = append(rows, row{c.Name, string(found.Severity), found.Message})
+			result := string(found.Severity)
+			if found.Blocks {
+				result = "blocks"
+			}
+			rows = append(rows, row{c.Name, result, found.Message})
 		}
 	}
 	columns := []printers.Column[row]{
@@ -56,6 +62,9 @@ func (f *Flags) print(report *standup.StepReport, sequence bool) error {
 	said := len(report.Findings) == 1 && report.Findings[0].Fix == report.Next
 	if report.Next != "" && !said {
 		fmt.Fprintf(f.shell.Out, "\nNext: %s\n", printers.OneLine(report.Next))
+	}
+	if sequence && report.Result != standup.OK {
+		fmt.Fprintln(f.shell.Out)
 	}
 	return nil
 }
