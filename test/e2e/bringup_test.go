@@ -41,15 +41,15 @@ func TestBringUp(t *testing.T) {
 			mutatedNothing(t, c, mark)
 		})
 	}
-	t.Run("incident 4: a stuck release", func(t *testing.T) { stuckRelease(t, c, sh) })
+	t.Run("incident 4: a stuck release", func(t *testing.T) { releaseStuck(t, c, sh) })
 }
 
-// stuckRelease: somebody uninstalls the policy engine, and a DELETE is refused
+// releaseStuck: somebody uninstalls the policy engine, and a DELETE is refused
 // in the middle. The tier that waits for it, and those below, never come up by
 // themselves. The sequence says so and deletes nothing; what is confirmed
 // deletes the release's objects, and Flux installs it cold. The CRDs are outside
 // of the release and survive, with what is of their kinds.
-func stuckRelease(t *testing.T, c *cluster.Cluster, sh *shell) {
+func releaseStuck(t *testing.T, c *cluster.Cluster, sh *shell) {
 	rule := thing("policy.example.org/v1", "ClusterRule", "", "no-latest-tag")
 	until(t, c, rule, func() bool { return true })
 	was := rule.GetUID()
