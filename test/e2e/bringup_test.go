@@ -6,11 +6,18 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubestandup/kubestandup/test/bringup"
 	"github.com/kubestandup/kubestandup/test/cluster"
@@ -54,10 +61,12 @@ func releaseStuck(t *testing.T, c *cluster.Cluster, sh *shell) {
 	until(t, c, rule, func() bool { return true })
 	was := rule.GetUID()
 	apply(t, c, refuseDeletes)
+	untilRefused(t, c, thing("apps/v1", "Deployment", "policy", "policy-engine"))
 	if out, err := c.Helm(t.Context(), 4, "uninstall", "policy-engine", "-n", "policy"); err == nil {
 		t.Fatalf("the uninstallation was not refused:\n%s", out)
 	}
 	remove(t, c, thing("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", "no-deletes"))
+	restarted(t, c) // before that, the operation could still be alive
 	release := thing("helm.toolkit.fluxcd.io/v2", "HelmRelease", "policy", "policy-engine")
 	if err := c.Nudge(t.Context(), release); err != nil {
 		t.Fatal(err)
@@ -86,6 +95,50 @@ func releaseStuck(t *testing.T, c *cluster.Cluster, sh *shell) {
 	until(t, c, rule, func() bool { return true })
 	if rule.GetUID() != was {
 		t.Errorf("%s was deleted with the release", rule.GetName())
+	}
+}
+
+// restarted gives helm-controller's Deployment another Pod, which started later
+// than now. Times of an API are in seconds.
+func restarted(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	now := time.Now().Truncate(time.Second)
+	for {
+		was := helmControllerPods(t, c)
+		if len(was) == 1 && was[0].Status.StartTime != nil && was[0].Status.StartTime.After(now) {
+			return
+		}
+		for i := range was {
+			if err := c.Client().Delete(t.Context(), &was[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		until(t, c, thing("apps/v1", "Deployment", cluster.FluxNamespace, "helm-controller"), func() bool {
+			is := helmControllerPods(t, c)
+			return len(is) == 1 && len(was) == 1 && is[0].UID != was[0].UID && is[0].Status.Phase == corev1.PodRunning
+		})
+	}
+}
+
+func helmControllerPods(t *testing.T, c *cluster.Cluster) []corev1.Pod {
+	t.Helper()
+	var list corev1.PodList
+	if err := c.Client().List(t.Context(), &list, client.InNamespace(cluster.FluxNamespace), client.MatchingLabels{"app": "helm-controller"}); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// untilRefused tries until the policy of admission is in force: the API server
+// says nowhere when that is.
+func untilRefused(t *testing.T, c *cluster.Cluster, obj client.Object) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := c.Client().Delete(ctx, obj, client.DryRunAll)
+		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), nil
+	})
+	if err != nil {
+		t.Fatalf("the deletion of %s is not refused: %v", obj.GetName(), err)
 	}
 }
 

@@ -38,6 +38,7 @@ func TestResume(t *testing.T) {
 	}{
 		{"the order is that of the graph", resumeInOrder},
 		{"what stays suspended", resumeLeaves},
+		{"what Flux would resume stays suspended", resumeKeeps},
 		{"it stops at the first that fails", resumeStops},
 		{"interrupted, forbidden, and the API server away", resumeDisturbed},
 	} {
