@@ -178,7 +178,7 @@ func on() map[string]any { return map[string]any{"crds": map[string]any{"install
 // names are those of the CRDs that the chart renders.
 func names(t *testing.T, c *Chart, override map[string]any) []string {
 	t.Helper()
-	all, err := c.Definitions(server(), override)
+	all, err := c.Definitions(t.Context(), server(), override)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,12 @@
 package chart
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -56,15 +59,25 @@ func isNoWord(c rune) bool {
 	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '_'
 }
 
+// text hides a text, and what templates and servers make of one before they
+// quote it. What is cut out of its middle is not known.
 func (h *hidden) text(text string) {
-	text = strings.TrimSpace(text)
+	whole, text := text, strings.TrimSpace(text)
 	if len(text) < shortestHidden || text == "true" || text == "false" || text == "null" {
 		return
 	}
 	if h.texts == nil {
 		h.texts = map[string]bool{}
 	}
-	h.texts[text] = true
+	quoted := strconv.Quote(text)
+	h.texts[text], h.texts[quoted[1:len(quoted)-1]] = true, true
+	if raw, err := json.Marshal(text); err == nil {
+		h.texts[string(raw[1:len(raw)-1])] = true
+	}
+	for _, each := range []string{whole, text} {
+		h.texts[base64.RawStdEncoding.EncodeToString([]byte(each))] = true
+		h.texts[base64.RawURLEncoding.EncodeToString([]byte(each))] = true
+	}
 }
 
 func (h *hidden) redact(err error) error {
@@ -85,7 +98,32 @@ func (h *hidden) redactText(text string) string {
 	// The longest first: one may be part of another.
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	for _, each := range all {
-		text = strings.ReplaceAll(text, each, "*****")
+		text = replaceAny(text, each)
 	}
 	return text
+}
+
+// replaceAny hides a text in upper and lower case.
+func replaceAny(text, secret string) string {
+	var out strings.Builder
+	at, folded := 0, asciiLower(text)
+	for secret = asciiLower(secret); ; {
+		next := strings.Index(folded[at:], secret)
+		if next < 0 {
+			return out.String() + text[at:]
+		}
+		out.WriteString(text[at:at+next] + "*****")
+		at += next + len(secret)
+	}
+}
+
+// asciiLower keeps the length of a text in bytes.
+func asciiLower(text string) string {
+	raw := []byte(text)
+	for i, c := range raw {
+		if 'A' <= c && c <= 'Z' {
+			raw[i] = c + 'a' - 'A'
+		}
+	}
+	return string(raw)
 }

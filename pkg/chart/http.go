@@ -27,6 +27,10 @@ import (
 const (
 	dialTimeout   = 10 * time.Second
 	answerTimeout = 30 * time.Second
+	// transferTimeout bounds one whole request: a server may answer and then
+	// send nothing.
+	transferTimeout = 5 * time.Minute
+	maxRedirects    = 10
 	// maxIndex and maxChart are in bytes. source-controller's own limits are
 	// 50 MiB and 10 MiB (flags --helm-index-max-size, --helm-chart-max-size);
 	// who has raised them there must not be stopped here.
@@ -96,15 +100,33 @@ func accountFrom(ctx context.Context, s *corev1.Secret, host string) (account, e
 }
 
 // client makes the HTTP client. It holds nothing of the cluster's API server.
-func (a account) client() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		TLSClientConfig:       a.tls,
-		TLSHandshakeTimeout:   answerTimeout,
-		ResponseHeaderTimeout: answerTimeout,
-		DisableKeepAlives:     true,
-	}}
+func (a account) client(everywhere bool) *http.Client {
+	return &http.Client{
+		Timeout: transferTimeout,
+		CheckRedirect: func(request *http.Request, via []*http.Request) error {
+			if len(via) >= maxRedirects {
+				return fmt.Errorf("it redirects more than %d times", maxRedirects)
+			}
+			// net/http sends the account on to another port, to http, and to
+			// every host below the first.
+			if !everywhere && !atHome(request.URL, via[0].URL) {
+				request.Header.Del("Authorization")
+			}
+			return nil
+		},
+		Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			TLSClientConfig:       a.tls,
+			TLSHandshakeTimeout:   answerTimeout,
+			ResponseHeaderTimeout: answerTimeout,
+			DisableKeepAlives:     true,
+		},
+	}
+}
+
+func atHome(target, home *url.URL) bool {
+	return target.Scheme == home.Scheme && target.Host == home.Host
 }
 
 // fromRepository takes the chart out of a Helm repository.
@@ -226,10 +248,10 @@ func (a account) get(ctx context.Context, target, base string, everywhere bool, 
 		return nil, fmt.Errorf("%s cannot be asked for", withoutUser(target))
 	}
 	home, err := url.Parse(base)
-	if err == nil && a.username != "" && (everywhere || home.Scheme == request.URL.Scheme && home.Host == request.URL.Host) {
+	if err == nil && a.username != "" && (everywhere || atHome(request.URL, home)) {
 		request.SetBasicAuth(a.username, a.password)
 	}
-	response, err := a.client().Do(request)
+	response, err := a.client(everywhere).Do(request)
 	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {

@@ -142,6 +142,25 @@ func TestAccountStaysAtHome(t *testing.T) {
 	}
 }
 
+// TestAccountIsNotRedirected: neither may an answer, though it is to the same
+// machine.
+func TestAccountIsNotRedirected(t *testing.T) {
+	t.Parallel()
+	for everywhere, want := range map[bool]string{false: "/charts/demo-1.0.0.tgz false", true: "/charts/demo-1.0.0.tgz true"} {
+		away := newHelmServer(t, false, false)
+		away.offer(t, "", "1.0.0")
+		home := httptest.NewServer(http.RedirectHandler(away.URL+"/charts/demo-1.0.0.tgz", http.StatusFound))
+		defer home.Close()
+		a := account{username: "user", password: marker}
+		if _, err := a.get(t.Context(), home.URL+"/x.tgz", home.URL, everywhere, maxChart); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(away.asked, []string{want}) {
+			t.Errorf("everywhere %t: got %q, want %q", everywhere, away.asked, want)
+		}
+	}
+}
+
 func TestHelmRepositoryFails(t *testing.T) {
 	t.Parallel()
 	closed := newHelmServer(t, false, true)

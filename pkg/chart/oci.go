@@ -39,7 +39,7 @@ func (a account) registry(name string, insecure bool) (*remote.Repository, error
 	if err != nil {
 		return nil, fmt.Errorf("%s names no repository of a registry", name)
 	}
-	client := &auth.Client{Client: a.client(), Cache: auth.NewCache()}
+	client := &auth.Client{Client: a.client(false), Cache: auth.NewCache()}
 	client.SetUserAgent("kubestandup")
 	if a.username != "" {
 		client.Credential = auth.StaticCredential(r.Reference.Host(), auth.Credential{Username: a.username, Password: a.password})

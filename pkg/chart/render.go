@@ -6,6 +6,7 @@ package chart
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fluxcd/pkg/chartutil"
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -63,14 +65,46 @@ func (s Server) capabilities() (*common.Capabilities, error) {
 // templates write.
 //
 // The chart is used up: it is rendered once. An error names the file and holds
-// no value of a Secret.
-func (c *Chart) Definitions(server Server, override map[string]any) ([]*unstructured.Unstructured, error) {
-	all, err := c.definitions(server, override)
-	if err != nil {
-		return nil, c.hidden.redact(fmt.Errorf("chart %s %s of %s cannot be rendered: %w", c.Name, c.Version, c.Release, oneLine(err)))
+// no value of a Secret; it is a *SlowError where ctx has a deadline and a
+// template runs beyond it, which nothing can stop.
+func (c *Chart) Definitions(ctx context.Context, server Server, override map[string]any) ([]*unstructured.Unstructured, error) {
+	start := time.Now()
+	type outcome struct {
+		all []*unstructured.Unstructured
+		err error
 	}
-	return all, nil
+	done := make(chan outcome, 1)
+	go func() {
+		all, err := c.definitions(server, override)
+		done <- outcome{all, err}
+	}()
+	var o outcome
+	select {
+	case o = <-done:
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, &SlowError{c, time.Since(start).Round(time.Second)}
+		}
+		return nil, ctx.Err()
+	}
+	if o.err != nil {
+		return nil, c.hidden.redact(fmt.Errorf("chart %s %s of %s cannot be rendered: %w", c.Name, c.Version, c.Release, oneLine(o.err)))
+	}
+	return o.all, nil
 }
+
+// SlowError says that a chart was not rendered in time.
+type SlowError struct {
+	chart *Chart
+	after time.Duration
+}
+
+func (e *SlowError) Error() string {
+	return fmt.Sprintf("chart %s %s of %s is not rendered after %s: a loop of a template may have no end", e.chart.Name, e.chart.Version, e.chart.Release, e.after)
+}
+
+// ExitCode is 4, past a deadline.
+func (*SlowError) ExitCode() int { return 4 }
 
 func (c *Chart) definitions(server Server, override map[string]any) ([]*unstructured.Unstructured, error) {
 	caps, err := server.capabilities()

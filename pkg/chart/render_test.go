@@ -4,9 +4,12 @@
 package chart
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -100,7 +103,7 @@ func TestWhatTheChartIsTold(t *testing.T) {
   chart: "{{ .Chart.Name }}-{{ .Chart.Version }}", kube: "{{ .Capabilities.KubeVersion }}",
   has: "{{ .Capabilities.APIVersions.Has "example.com/v1/Thing" }} {{ .Capabilities.APIVersions.Has "example.com/v1" }} {{ .Capabilities.APIVersions.Has "other/v1" }}"}`, 1)
 	c := chartOf(t, files, "targetNamespace: elsewhere", "postRenderers: [{kustomize: {patches: []}}]")
-	all, err := c.Definitions(Server{Version: "v1.37.2", Kinds: []schema.GroupVersionKind{{Group: "example.com", Version: "v1", Kind: "Thing"}}}, nil)
+	all, err := c.Definitions(t.Context(), Server{Version: "v1.37.2", Kinds: []schema.GroupVersionKind{{Group: "example.com", Version: "v1", Kind: "Thing"}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,14 +146,14 @@ func TestWhatCannotBeRendered(t *testing.T) {
 			t.Parallel()
 			files := chartFiles("1.0.0")
 			files[tt.file] = tt.text
-			_, err := chartOf(t, files, fromSecret).Definitions(server(), nil)
+			_, err := chartOf(t, files, fromSecret).Definitions(t.Context(), server(), nil)
 			fails(t, err, tt.says)
 			fails(t, err, "of HelmRelease/apps/demo cannot be rendered: ")
 		})
 	}
 	files := chartFiles("1.0.0")
 	files["demo/values.schema.json"] = `{"properties": {"password": {"pattern": "^[0-9]+$"}}}`
-	if _, err := chartOf(t, files, fromSecret, "install: {disableSchemaValidation: true}").Definitions(server(), nil); err != nil {
+	if _, err := chartOf(t, files, fromSecret, "install: {disableSchemaValidation: true}").Definitions(t.Context(), server(), nil); err != nil {
 		t.Errorf("the HelmRelease asks for no validation, yet: %v", err)
 	}
 }
@@ -185,5 +188,24 @@ func TestHidden(t *testing.T) {
 	var none hidden
 	if none.redactText("as it is") != "as it is" || none.redact(nil) != nil {
 		t.Error("nothing is hidden, yet it changes")
+	}
+}
+
+// TestEndlessTemplate: an interrupt and a deadline end it.
+func TestEndlessTemplate(t *testing.T) {
+	t.Parallel()
+	files := chartFiles("1.0.0")
+	files["demo/templates/loop.yaml"] = "{{ range until 1500 }}{{ range until 1500 }}{{ if eq 1 2 }}{{ end }}{{ end }}{{ end }}"
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := chartOf(t, files).Definitions(interrupted, server(), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	late, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	_, err := chartOf(t, files).Definitions(late, server(), nil)
+	fails(t, err, "chart demo 1.0.0 of HelmRelease/apps/demo is not rendered after ")
+	if slow, ok := errors.AsType[*SlowError](err); !ok || slow.ExitCode() != 4 {
+		t.Errorf("got %T", err)
 	}
 }

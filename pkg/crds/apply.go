@@ -175,6 +175,8 @@ func said(one Applied, dryRun bool) string {
 // exactly that.
 func (c *Cluster) applyDefinition(ctx context.Context, definition *unstructured.Unstructured, a Apply) (Applied, error) {
 	name := definition.GetName()
+	definition = definition.DeepCopy()
+	dropBlankCABundle(definition)
 	out := Applied{Name: name, kinds: servedKinds(definition)}
 	there, err := c.dynamic.Resource(customResourceDefinition()).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -4,6 +4,7 @@
 package crds
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -126,6 +127,17 @@ func leaveCABundle(wanted, there *unstructured.Unstructured) {
 		if spec, ok := ownedSpec(entry); ok && onlyCABundle(spec) {
 			unstructured.RemoveNestedField(wanted.Object, append([]string{"spec"}, caBundlePath()...)...)
 		}
+	}
+}
+
+// dropBlankCABundle takes out an authority that is none. Charts write one (the
+// usual is Cg==, a line feed) for an injector to replace, and a server that is
+// given it never serves the CRD: what resumes the injector would wait for ever.
+func dropBlankCABundle(wanted *unstructured.Unstructured) {
+	at := append([]string{"spec"}, caBundlePath()...)
+	bundle, found, _ := unstructured.NestedString(wanted.Object, at...)
+	if raw, err := base64.StdEncoding.DecodeString(bundle); found && err == nil && strings.TrimSpace(string(raw)) == "" {
+		unstructured.RemoveNestedField(wanted.Object, at...)
 	}
 }
 

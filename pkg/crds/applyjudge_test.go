@@ -6,6 +6,7 @@ package crds
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -272,5 +273,24 @@ func TestWhoCreates(t *testing.T) {
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
+	}
+}
+
+func TestDropBlankCABundle(t *testing.T) {
+	t.Parallel()
+	at := append([]string{"spec"}, caBundlePath()...)
+	for bundle, want := range map[string]bool{"Cg==": false, "": false, "IAo=": false, "LS0tLS1CRUdJTg==": true, "not base64": true} {
+		u := definition(t, "v1")
+		if err := unstructured.SetNestedField(u.Object, bundle, at...); err != nil {
+			t.Fatal(err)
+		}
+		dropBlankCABundle(u)
+		if got, found, _ := unstructured.NestedString(u.Object, at...); found != want || found && got != bundle {
+			t.Errorf("%q: got %q, %t", bundle, got, found)
+		}
+	}
+	u := definition(t, "v1")
+	if dropBlankCABundle(u); !reflect.DeepEqual(u, definition(t, "v1")) {
+		t.Errorf("got %v", u)
 	}
 }

@@ -64,13 +64,23 @@ func (i Identity) Table() string {
 	)
 }
 
+// fileHeader begins a standup.yaml, so that Flux, which may build the folder
+// that it is in, leaves it alone (pkg/standup/config Header).
+const fileHeader = `  apiVersion: kubestandup.dev/v1alpha1
+  kind: Standup
+  metadata:
+    name: standup
+    annotations: {config.kubernetes.io/local-config: "true"}
+`
+
 // Paste is Table and the lines that make this identity an expectation, as
 // flags and as standup.yaml.
 func (i Identity) Paste() string {
 	return i.Table() +
 		"If this is the cluster that you mean, add to the command\n" +
 		"  " + strings.Join(expectArgs(i.URL, i.UID), " ") + "\n" +
-		"or write into its standup.yaml\n" +
+		"or keep as its standup.yaml\n" +
+		fileHeader +
 		"  cluster:\n" +
 		"    server: " + i.URL + "\n" +
 		"    uid: " + i.UID

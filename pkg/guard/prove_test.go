@@ -69,7 +69,12 @@ func TestUnprovedIsRefusedAndSaysHow(t *testing.T) {
   context   prod
 If this is the cluster that you mean, add to the command
   --expect-server URL --expect-uid aaaaaaaa-0000-4000-8000-000000000001
-or write into its standup.yaml
+or keep as its standup.yaml
+  apiVersion: kubestandup.dev/v1alpha1
+  kind: Standup
+  metadata:
+    name: standup
+    annotations: {config.kubernetes.io/local-config: "true"}
   cluster:
     server: URL
     uid: aaaaaaaa-0000-4000-8000-000000000001`, "URL", w.URL), "CA", fingerprint))

@@ -5,6 +5,7 @@ package standup
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/flux"
@@ -53,6 +54,21 @@ func (b *builds) index() {
 
 // of is the build of a Kustomization, nil when it was not reached.
 func (b *builds) of(tier flux.Ref) *build.Followed { return b.at[tier.Key()] }
+
+// unknown says of how many tiers no build is known, empty where there is none:
+// what was looked for in builds was then not looked for everywhere.
+func (b *builds) unknown() string {
+	count := 0
+	for i := range b.all {
+		if b.all[i].Result == nil {
+			count++
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; of %d nothing is known", count)
+}
 
 // authored is the manifest of an object in git, and the tier whose build it
 // comes from; false when no tier builds it.

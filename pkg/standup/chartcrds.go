@@ -109,7 +109,9 @@ func (l *look) chartCRDsOf(ctx context.Context, charts *chart.Charts, server cha
 	for _, note := range loaded.Notes {
 		l.env.Say("Warning: " + note)
 	}
-	definitions, err := loaded.Definitions(server, want.Values)
+	limited, cancel := context.WithTimeout(ctx, l.env.Timeout)
+	definitions, err := loaded.Definitions(limited, server, want.Values)
+	cancel()
 	if err != nil {
 		about.Rule, about.Message = "chart-not-rendered", err.Error()
 		about.Fix = "correct the values in git, or those of crds.fromCharts in standup.yaml"
@@ -118,8 +120,8 @@ func (l *look) chartCRDsOf(ctx context.Context, charts *chart.Charts, server cha
 	if len(definitions) == 0 {
 		return "", []finding.Finding{noDefinitions(about, loaded, loaded.Switches())}, nil
 	}
-	definitions, found = firstOnly(definitions, release, seen)
 	l.env.Say(fmt.Sprintf("%s: chart %s %s has %d CRDs; it is from %s", release, loaded.Name, loaded.Version, len(definitions), loaded.Origin))
+	definitions, found = firstOnly(definitions, release, seen)
 	all, err := l.env.CRDs.ApplyDefinitions(ctx, definitions, crds.Apply{
 		DryRun: l.env.DryRun, Timeout: l.env.Timeout, Say: l.env.Say, Redact: loaded.Redact,
 	})

@@ -105,6 +105,9 @@ func (p *preflight) decryptionFinding(b *builds, ref flux.Ref, tiers []flux.Ref,
 		f.Fix = "let this user get that Secret, then: " + p.env.Command("standup", "preflight")
 	case !slices.ContainsFunc(slices.Collect(maps.Keys(keys)), func(name string) bool { return keys[name] && isKeyField(name) }):
 		f.Rule = "decryption-secret-without-key"
+		f.Fix = "put the key into it before Flux needs it: " + p.command(fmt.Sprintf( // it is there, so it cannot be created
+			"kubectl -n %s create secret generic %s --from-file=identity.agekey=FILE --dry-run=client -o yaml", ref.Namespace, ref.Name)) +
+			" | " + p.command("kubectl apply --server-side --force-conflicts -f -")
 		f.Message = fmt.Sprintf("%s holds no key: its fields are %s; %s", ref, fieldNames(keys), needed)
 		f.Causes = append(f.Causes, "kustomize-controller takes *.agekey, *.asc, sops.vault-token, sops.aws-kms, sops.azure-kv and sops.gcp-kms")
 	default:

@@ -44,6 +44,9 @@ func TestDecryptionSecrets(t *testing.T) {
 				t.Fatalf("got %v, %v", rules(c), err)
 			}
 			for _, f := range c.Findings {
+				if piped := strings.HasSuffix(f.Fix, " | kubectl apply --server-side --force-conflicts -f -"); piped != (f.Rule == "decryption-secret-without-key") {
+					t.Errorf("%s cannot be pasted: %s", f.Rule, f.Fix)
+				}
 				if !strings.Contains(text(f), tt.says) || f.Blocks != tt.blocks || strings.Contains(text(f), "hidden") {
 					t.Errorf("got %+v", f)
 				}

@@ -42,7 +42,7 @@ func (p *preflight) encrypted(ctx context.Context) (Check, error) {
 			c.Findings = append(c.Findings, finding)
 		}
 	}
-	c.Message = plural(count, "encrypted object", "encrypted objects") + " in the tiers' builds"
+	c.Message = plural(count, "encrypted object", "encrypted objects") + " in the tiers' builds" + b.unknown()
 	return c, nil
 }
 

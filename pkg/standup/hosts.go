@@ -19,12 +19,12 @@ type claim struct {
 	hosts        []string
 }
 
-// claims are all names that the tiers' builds claim.
+// claims are all names that the tiers' builds claim on this cluster.
 func (b *builds) claims() []claim {
 	var all []claim
 	for i := range b.all {
 		f := &b.all[i]
-		if f.Result == nil {
+		if f.Result == nil || isRemote(f.Kustomization) {
 			continue
 		}
 		for _, o := range f.Result.Objects {

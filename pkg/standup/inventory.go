@@ -21,6 +21,10 @@ func (p *preflight) inventory(ctx context.Context) (Check, error) {
 		object flux.Ref
 		tiers  []flux.Ref
 	}
+	look, err := p.served(ctx)
+	if err != nil {
+		return c, err
+	}
 	at := map[identity]*shared{}
 	var order []*shared
 	for _, kind := range []string{flux.KustomizationKind, flux.HelmReleaseKind} {
@@ -39,6 +43,7 @@ func (p *preflight) inventory(ctx context.Context) (Check, error) {
 				if err != nil {
 					continue // verify says so
 				}
+				ref = placed(ref, n, look.Served)
 				s := at[identityOf(ref)]
 				if s == nil {
 					s = &shared{object: ref}
@@ -57,12 +62,13 @@ func (p *preflight) inventory(ctx context.Context) (Check, error) {
 			continue
 		}
 		slices.SortFunc(s.tiers, flux.Ref.Compare)
-		key := fmt.Sprint(s.tiers)
+		inCharts := ofCharts(s.object, s.tiers)
+		key := fmt.Sprint(s.tiers, inCharts)
 		i, seen := groups[key]
 		if !seen {
 			i = len(c.Findings)
 			groups[key] = i
-			c.Findings = append(c.Findings, p.sharedFinding(s.object, s.tiers))
+			c.Findings = append(c.Findings, p.sharedFinding(s.object, s.tiers, inCharts))
 		}
 		c.Findings[i].Causes = append(c.Findings[i].Causes, s.object.String())
 	}
@@ -73,7 +79,22 @@ func (p *preflight) inventory(ctx context.Context) (Check, error) {
 	return c, nil
 }
 
-func (p *preflight) sharedFinding(object flux.Ref, owners []flux.Ref) finding.Finding {
+// ofCharts is true for a CRD that nobody but releases has. As a rule it is in the
+// folder crds of each chart: Helm never deletes such a one, and does not update
+// it unless it is told to.
+func ofCharts(object flux.Ref, owners []flux.Ref) bool {
+	return isCRD(object.GroupVersionKind().GroupKind()) &&
+		!slices.ContainsFunc(owners, func(r flux.Ref) bool { return r.Kind != flux.HelmReleaseKind })
+}
+
+func (p *preflight) sharedFinding(object flux.Ref, owners []flux.Ref, inCharts bool) finding.Finding {
+	if inCharts {
+		return finding.Finding{
+			Rule: "crd-in-two-releases", Severity: finding.Info, Object: &object, Tier: &owners[0],
+			Message: fmt.Sprintf("the charts of %s have the same CRDs, %s first: which version of it the cluster has depends on which of them applied it", listed(owners), object),
+			Fix:     "let all but one leave them out: install.crds and upgrade.crds: Skip, or the value of the chart that switches them off",
+		}
+	}
 	f := finding.Finding{
 		Rule: "object-in-two-tiers", Severity: finding.Warning, Object: &object, Tier: &owners[0],
 		Message: fmt.Sprintf("%s have the same objects in their inventories, %s first: they overwrite each other", listed(owners), object),

@@ -104,6 +104,9 @@ func caseOf(class string, c *Check) junitCase {
 	var lines []string
 	for _, f := range c.Findings {
 		line := fmt.Sprintf("%s %s: %s", f.Severity, f.Rule, f.Message)
+		for _, cause := range f.Causes {
+			line += "\n  seen: " + cause
+		}
 		if f.Fix != "" {
 			line += "\n  fix: " + f.Fix
 		}

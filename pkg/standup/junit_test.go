@@ -21,7 +21,7 @@ func TestJUnit(t *testing.T) {
 		{Name: "preflight", Result: Findings, Seconds: 1.25, Checks: []Check{
 			{Name: "identity", Message: "as expected"},
 			{Name: "nodes", Message: "3 are Ready", Findings: []finding.Finding{{Rule: "node-young", Severity: finding.Info, Message: "one is new"}}},
-			{Name: "tiers", Findings: []finding.Finding{{Rule: "tier-failing", Severity: finding.Error, Message: "a < b & \x1b[31m", Fix: "mend it"}, {Rule: "two", Severity: finding.Warning, Message: "second"}}},
+			{Name: "tiers", Findings: []finding.Finding{{Rule: "tier-failing", Severity: finding.Error, Message: "a < b & \x1b[31m", Causes: []string{"no such host"}, Fix: "mend it"}, {Rule: "two", Severity: finding.Warning, Message: "second"}}},
 		}},
 		{Name: "crds", Result: Failed, Error: "boom"},
 		{Name: "verify", Result: Skipped, Counts: Counts{Proved: 3, Unproved: 2, Failed: 1, Skipped: 4}},
@@ -45,7 +45,7 @@ func TestJUnit(t *testing.T) {
 		t.Errorf("%+v", cases)
 	}
 	failure := cases[2].Failure
-	if failure == nil || failure.Type != "tier-failing" || !strings.Contains(failure.Text, "fix: mend it") || !strings.Contains(failure.Text, "second") {
+	if failure == nil || failure.Type != "tier-failing" || !strings.Contains(failure.Text, "seen: no such host\n  fix: mend it") || !strings.Contains(failure.Text, "second") {
 		t.Errorf("%+v", failure)
 	}
 	if e := got.Suites[1].Cases[0].Error; e == nil || e.Message != "boom" {

@@ -261,6 +261,28 @@ func TestTiersOfOtherClusters(t *testing.T) {
 	}
 }
 
+// TestAnExpectedCRDThatMayNotBeLookedAt is no CRD that is there.
+func TestAnExpectedCRDThatMayNotBeLookedAt(t *testing.T) {
+	cfg, served := (&wire{}).serve(t)
+	base, err := knowledge.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := lookingAtBuilds()
+	p.crdsLook = &crds.Look{Served: served}
+	p.env.File.CRDs.Expect = []string{"things.example.org", "gone.example.org"}
+	if p.env.CRDs, err = crds.New(cfg, nil, base); err != nil {
+		t.Fatal(err)
+	}
+	k := &kindsLook{preflight: p, b: p.built}
+	if err := k.expected(t.Context()); err != nil || len(k.findings) != 1 {
+		t.Fatalf("got %+v, %v", k.findings, err)
+	}
+	if f := k.findings[0]; f.Severity != finding.Error || f.Object.Name != "gone.example.org" || !strings.Contains(f.Message, "could not be looked at") || !strings.Contains(f.Message, "forbidden") {
+		t.Errorf("got %+v", f)
+	}
+}
+
 // TestOneCauseIsOneFinding, however many tiers lack however many kinds.
 func TestOneCauseIsOneFinding(t *testing.T) {
 	p := lookingAtBuilds(builtTier(t, "user", "{}"), builtTier(t, "other", "{}"))

@@ -45,6 +45,6 @@ func (p *preflight) names(ctx context.Context) (Check, error) {
 			})
 		}
 	}
-	c.Message = fmt.Sprintf("%s below %s", plural(count, "name is", "names are"), domain)
+	c.Message = fmt.Sprintf("%s below %s", plural(count, "name is", "names are"), domain) + b.unknown()
 	return c, nil
 }

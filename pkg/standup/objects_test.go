@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
+	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/guard"
@@ -55,6 +56,18 @@ func TestNamesOutsideOfTheDomain(t *testing.T) {
 		if foreign && (c.Findings[0].Rule != "name-outside-domain" || !strings.Contains(c.Findings[0].Message, "Ingress/x/web of Kustomization/flux-system/a claims "+host)) {
 			t.Errorf("%s: got %+v", host, c.Findings)
 		}
+	}
+	// What a tier applies to another cluster is claimed there; and of what was
+	// not built nothing is known.
+	unbuilt := builtTier(t, "unbuilt", "{}")
+	unbuilt.Result = nil
+	p := lookingAtBuilds(builtTier(t, "remote", "{kubeConfig: {secretRef: {name: x}}}", ingress("a.b")), unbuilt)
+	p.env.File.Cluster.Domain = "prod.example.org"
+	if c, err := p.names(t.Context()); err != nil || len(c.Findings) != 0 || c.Message != "0 names are below prod.example.org; of 1 nothing is known" {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	if c, err := p.encrypted(t.Context()); err != nil || c.Message != "0 encrypted objects in the tiers' builds; of 1 nothing is known" {
+		t.Errorf("got %+v, %v", c, err)
 	}
 	if c, err := lookingAtBuilds(builtTier(t, "a", "{}", ingress("a.b"))).names(t.Context()); err != nil || len(c.Findings) != 0 {
 		t.Errorf("without a domain: %+v, %v", c, err)
@@ -103,8 +116,12 @@ func TestObjectsInTwoInventories(t *testing.T) {
 	for _, n := range []string{"a", "b", "prunes", "far"} {
 		s.Tiers = append(s.Tiers, flux.Tier{Ref: ks(n), Prune: n == "prunes", Remote: n == "far"})
 	}
-	s.Tiers = append(s.Tiers, flux.Tier{Ref: flux.Ref{Kind: flux.HelmReleaseKind, Namespace: "flux-system", Name: "chart"}})
+	for _, n := range []string{"chart", "chart2"} {
+		s.Tiers = append(s.Tiers, flux.Tier{Ref: flux.Ref{Kind: flux.HelmReleaseKind, Namespace: "flux-system", Name: n}, Helm: &flux.Helm{TargetNamespace: n}})
+	}
 	p := lookingAt(s)
+	_, served := (&wire{}).serve(t)
+	p.crdsLook = &crds.Look{Served: served}
 	p.raw = map[string][]*unstructured.Unstructured{
 		flux.KustomizationKind: {
 			raw("Kustomization", "a", "x_one__ConfigMap", "x_two__ConfigMap", "x_alone__ConfigMap", "x_chart_apps_Deployment"),
@@ -112,10 +129,15 @@ func TestObjectsInTwoInventories(t *testing.T) {
 			raw("Kustomization", "prunes", "x_p__ConfigMap"),
 			raw("Kustomization", "far", "x_alone__ConfigMap", "x_p__ConfigMap"),
 		},
-		flux.HelmReleaseKind: {raw("HelmRelease", "chart", "x_chart_apps_Deployment", "x_p__ConfigMap")},
+		flux.HelmReleaseKind: {
+			raw("HelmRelease", "chart", "x_chart_apps_Deployment", "x_p__ConfigMap", "_a.x_apiextensions.k8s.io_CustomResourceDefinition",
+				"_same__ConfigMap", // each is in the namespace of its own release
+				"chart_role_rbac.authorization.k8s.io_ClusterRole"), // which is in no namespace, whatever the chart says
+			raw("HelmRelease", "chart2", "_a.x_apiextensions.k8s.io_CustomResourceDefinition", "_same__ConfigMap", "_role_rbac.authorization.k8s.io_ClusterRole"),
+		},
 	}
 	c, err := p.inventory(t.Context())
-	if err != nil || len(c.Findings) != 3 {
+	if err != nil || len(c.Findings) != 5 {
 		t.Fatalf("got %+v, %v", c, err)
 	}
 	for i, want := range []struct {
@@ -124,8 +146,10 @@ func TestObjectsInTwoInventories(t *testing.T) {
 		causes   int
 	}{
 		{finding.Warning, "ConfigMap/x/one", 2}, {finding.Error, "Deployment/x/chart", 1}, {finding.Error, "ConfigMap/x/p", 1},
+		{finding.Info, "CustomResourceDefinition/a.x", 1}, {finding.Error, "ClusterRole/role", 1},
 	} {
-		if f := c.Findings[i]; f.Severity != want.severity || f.Object.String() != want.object || len(f.Causes) != want.causes || f.Rule != "object-in-two-tiers" {
+		f := c.Findings[i]
+		if f.Severity != want.severity || f.Object.String() != want.object || len(f.Causes) != want.causes || (f.Rule == "crd-in-two-releases") != (want.severity == finding.Info) {
 			t.Errorf("got %+v, want %+v", f, want)
 		}
 	}

@@ -93,6 +93,15 @@ func (v fakeVariables) Secret(_ context.Context, namespace, name string) (map[st
 	return raw, nil
 }
 
+// TestAStandupYAMLThatFluxTakesForAManifest says how to keep it out.
+func TestAStandupYAMLThatFluxTakesForAManifest(t *testing.T) {
+	p := looking(tier("root", "False", "BuildFailed", "failed to decode Kubernetes YAML from /tmp/x/clusters/prod/standup.yaml: missing Resource metadata"))
+	c, err := p.tiers(t.Context())
+	if err != nil || len(c.Findings) != 1 || c.Findings[0].Suggestion != config.Header || !strings.Contains(c.Findings[0].Fix, "begin with these lines") {
+		t.Errorf("got %+v, %v", c.Findings, err)
+	}
+}
+
 func TestEachRootCauseIsReportedOnce(t *testing.T) {
 	p := looking(
 		tier("platform", "True", "", ""),

@@ -12,6 +12,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/standup/config"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
@@ -99,6 +100,10 @@ func (p *preflight) tierFinding(ctx context.Context, n *tiers.Node) (finding.Fin
 		f.Rule, f.Severity = "tier-failing", finding.Error
 		f.Message = fmt.Sprintf("%s fails and is retried%s: %s", n.Ref, every(n), firstLine(n.Why))
 		f.Fix = "mend what its message names; Flux goes on by itself"
+		if strings.Contains(n.Why, "/"+config.FileName+": missing Resource metadata") {
+			f.Fix = "Flux takes " + config.FileName + " for a manifest; let it begin with these lines in git, which keep it out of every build:"
+			f.Suggestion = config.Header
+		}
 	}
 	if n.MayMissKind() {
 		return p.missingKind(ctx, n, f)

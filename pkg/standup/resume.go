@@ -81,6 +81,8 @@ type resumer struct {
 	stays map[flux.Ref]stay
 	// chosen are the suspended tiers that are meant to run.
 	chosen map[flux.Ref]bool
+	// unknown are the names in resume.skip that no tier has.
+	unknown []string
 
 	mu   sync.Mutex
 	look *look
@@ -105,6 +107,9 @@ func (r *resumer) plan(ctx context.Context) error {
 	l := r.look
 	var err error
 	if r.unset, err = l.placeholders(ctx); err != nil {
+		return err
+	}
+	if r.unknown, err = l.unknownSkips(ctx); err != nil {
 		return err
 	}
 	used := map[flux.Ref]int{}
@@ -148,6 +153,9 @@ func (r *resumer) run(ctx context.Context) error {
 		return fmt.Errorf("client for %s: %w", r.env.Config.Host, err)
 	}
 	r.announce()
+	if err := r.keepAll(ctx, client); err != nil {
+		return err
+	}
 	return wait.Run(ctx, client, r.look.snapshot.Served, wait.Options{
 		Targets: wait.Targets{Releases: true}, Nudge: true, Limit: r.env.File.Resume.Timeout,
 		Resume:   &wait.Resume{Tiers: r.chosen, Left: r.excluded(), Judge: r.judge, Did: r.did},

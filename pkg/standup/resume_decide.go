@@ -73,3 +73,30 @@ func suspendedSource(s *flux.Source, count int) stay {
 	out.why = fmt.Sprintf("it is suspended at %s, so no new revision arrives; %s", s.Artifact.Revision, needed)
 	return out
 }
+
+// unknownSkips are the names in resume.skip that no tier has, on the cluster or
+// in git: who mistypes one resumes what was to stay.
+func (l *look) unknownSkips(ctx context.Context) ([]string, error) {
+	var refs []flux.Ref
+	for _, n := range l.graph.Tiers() {
+		refs = append(refs, n.Ref)
+	}
+	_, unknown := named(l.env.File.Resume.Skip, refs)
+	if len(unknown) == 0 {
+		return nil, nil
+	}
+	known, err := l.tierRefs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, unknown = named(unknown, known)
+	return unknown, nil
+}
+
+func (r *resumer) unknownSkip(name string) finding.Finding {
+	return finding.Finding{
+		Rule: "skip-unknown", Severity: finding.Warning,
+		Message: fmt.Sprintf("resume.skip of %s names %s, and no tier is called that: nothing is left suspended because of it", r.env.file(), name),
+		Fix:     "correct the name, or take it out; those that there are: " + r.env.Command("tiers", "--releases -A"),
+	}
+}

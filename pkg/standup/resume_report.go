@@ -20,6 +20,9 @@ import (
 
 // announce says what was found suspended, and by whom, before anything is done.
 func (r *resumer) announce() {
+	for _, name := range r.unknown {
+		r.env.say("Warning: " + r.unknownSkip(name).Message)
+	}
 	for _, n := range r.last.Tiers() {
 		switch s, stays := r.stays[n.Ref]; {
 		case stays:
@@ -115,6 +118,9 @@ func (r *resumer) suspendedCheck() Check {
 			said = fmt.Sprintf("%s is left as it is%s: ", ref, suspendedBy(n))
 		}
 		c.Findings = append(c.Findings, finding.Finding{Rule: s.rule, Severity: s.severity, Object: &ref, Message: said + s.why, Fix: s.fix})
+	}
+	for _, name := range r.unknown {
+		c.Findings = append(c.Findings, r.unknownSkip(name))
 	}
 	return c
 }

@@ -53,6 +53,9 @@ func (p *preflight) sources(ctx context.Context) (Check, error) {
 		}
 	}
 	c.Message = strings.Join(good, ", ")
+	if c.Findings, err = p.withoutCharts(ctx, c.Findings); err != nil {
+		return c, err
+	}
 	b, err := p.builds(ctx)
 	if err != nil {
 		return c, err
@@ -102,8 +105,7 @@ func (p *preflight) usedSources(ctx context.Context) (used map[flux.Ref]int, sta
 	}
 	for _, o := range all {
 		chart := flux.Ref{Kind: "HelmChart", Namespace: o.GetNamespace(), Name: o.GetName()}
-		ref, _, _ := unstructured.NestedStringMap(o.Object, "spec", "sourceRef")
-		used[flux.Ref{Kind: ref["kind"], Namespace: chart.Namespace, Name: ref["name"]}] += used[chart]
+		used[sourceOfChart(o)] += used[chart]
 	}
 	if all, err = p.objects(ctx, "HelmRepository"); err != nil {
 		return nil, nil, err
@@ -174,7 +176,7 @@ func (p *preflight) sourceFinding(s *flux.Source, count int) (finding.Finding, b
 	f := finding.Finding{Severity: finding.Error, Blocks: true, Object: &s.Ref}
 	ready := meta.FindStatusCondition(s.Conditions, "Ready")
 	failed := ready != nil && ready.Status == metav1.ConditionFalse
-	f.Fix = "make its URL reachable from inside the cluster; source-controller goes on by itself"
+	f.Fix = p.sourceFix(s, ready)
 	if refused(s.Conditions) {
 		f.Fix = "renew the credentials in the Secret that it names: " + p.command(fmt.Sprintf(
 			"kubectl -n %s get %s %s -o jsonpath={.spec.secretRef.name}", s.Ref.Namespace, strings.ToLower(s.Ref.Kind)+"."+flux.SourceGroup, s.Ref.Name))

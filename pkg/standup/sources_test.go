@@ -35,8 +35,8 @@ func TestSourcesOfReleases(t *testing.T) {
 			{Ref: ref(flux.HelmReleaseKind, "comes"), Source: ref("OCIRepository", "comes")},
 		},
 		Sources: []flux.Source{
-			{Ref: ref("HelmChart", "http"), Artifact: good},
-			{Ref: ref("HelmChart", "oci"), Artifact: good},
+			{Ref: ref("HelmChart", "http")}, // its HelmRepository is the cause
+			{Ref: ref("HelmChart", "oci"), Conditions: failed},
 			{Ref: ref("HelmRepository", "http"), Artifact: good, Conditions: failed},
 			{Ref: ref("HelmRepository", "oci")},
 			{Ref: ref("HelmRepository", "unused")},
@@ -51,7 +51,7 @@ func TestSourcesOfReleases(t *testing.T) {
 		"HelmRepository": {yamlObject(t, "{kind: HelmRepository, metadata: {name: oci, namespace: apps}, spec: {type: oci}}")},
 	}
 	c, err := p.sources(t.Context())
-	if err != nil || len(c.Findings) != 3 {
+	if err != nil || len(c.Findings) != 4 {
 		t.Fatalf("got %+v, %v", c.Findings, err)
 	}
 	for i, want := range []struct {
@@ -59,6 +59,7 @@ func TestSourcesOfReleases(t *testing.T) {
 		severity   finding.Severity
 		blocks     bool
 	}{
+		{"source-without-artifact", "HelmChart/apps/oci has no artifact", finding.Error, true},
 		{"source-not-ready", "HelmRepository/apps/http cannot be fetched", finding.Error, true},
 		{"source-missing", "it comes with Kustomization/flux-system/maker", finding.Info, false},
 		{"source-missing", "OCIRepository/apps/lost does not exist; 2 tiers are built from it", finding.Error, true},
@@ -66,6 +67,29 @@ func TestSourcesOfReleases(t *testing.T) {
 		f := c.Findings[i]
 		if f.Rule != want.rule || !strings.Contains(f.Message, want.says) || f.Severity != want.severity || f.Blocks != want.blocks {
 			t.Errorf("got %+v, want %+v", f, want)
+		}
+	}
+}
+
+// TestWhatToDoAboutASource: by its kind, and not before it was tried.
+func TestWhatToDoAboutASource(t *testing.T) {
+	failed := []metav1.Condition{{Type: "Ready", Status: "False", Message: "boom"}}
+	for _, tt := range []struct {
+		kind       string
+		conditions []metav1.Condition
+		artifact   *flux.Artifact
+		fix        string
+	}{
+		{"GitRepository", failed, nil, "its ref or its credentials"},
+		{"GitRepository", failed, &flux.Artifact{}, "its ref or its credentials"},
+		{"GitRepository", nil, nil, "wait a moment"},
+		{"OCIRepository", []metav1.Condition{{Type: "Ready", Status: "Unknown"}}, nil, "wait a moment"},
+		{"HelmChart", failed, nil, "spec.chart of the HelmRelease"},
+		{"ExternalArtifact", nil, nil, "source-watcher"},
+	} {
+		s := &flux.Source{Ref: flux.Ref{Kind: tt.kind, Namespace: "x", Name: "y"}, Conditions: tt.conditions, Artifact: tt.artifact}
+		if f, bad := looking().sourceFinding(s, 1); !bad || !strings.Contains(f.Fix, tt.fix) || !f.Blocks {
+			t.Errorf("%s: got %+v", tt.kind, f)
 		}
 	}
 }

@@ -79,10 +79,16 @@ func (v *verify) failure(pieces []*piece) finding.Finding {
 		f.Missing = []finding.Missing{{APIVersion: p.ref.APIVersion, Kind: p.ref.Kind, CreatedBy: v.creator(&p.ref)}}
 		f.Message = fmt.Sprintf("%s, %s, %s of a kind that the cluster does not serve now", what, applied, is)
 		f.Fix = v.env.Command("standup", "crds")
+		if f.Missing[0].CreatedBy == "" {
+			f.Fix = "let Flux apply again what holds its CRD; where that is a chart of crds.fromCharts: " + f.Fix
+		}
 	case absent:
 		f.Rule = "object-missing"
 		f.Message = fmt.Sprintf("%s, %s, %s not there", what, applied, is)
 		f.Fix = "let Flux apply it again: " + v.reconcile(tier)
+		if p.tiers[0].Suspended { // Flux would refuse to
+			f.Fix = "let Flux apply it again: " + v.env.Command("standup", "resume")
+		}
 	case goingAway:
 		v.left.wedged = true
 		f.Rule = "object-terminating"

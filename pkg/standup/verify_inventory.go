@@ -111,17 +111,7 @@ func (v *verify) add(n *tiers.Node, e entry, served *crds.Served, u *unseen) {
 	if isTier(ref) && v.graph.Node(ref) != nil {
 		return
 	}
-	if versions := served.Versions(ref.GroupVersionKind().GroupKind()); len(versions) > 0 {
-		// helm-controller writes the namespace of the release, or none, where it
-		// could not learn the scope (internal/inventory setNamespaces, v1.6.4).
-		res, _ := served.Resource(ref.GroupVersionKind().GroupKind().WithVersion(versions[0]))
-		switch {
-		case !res.Namespaced:
-			ref.Namespace = ""
-		case ref.Namespace == "" && n.Helm != nil:
-			ref.Namespace = cmp.Or(n.Helm.TargetNamespace, n.Ref.Namespace)
-		}
-	}
+	ref = placed(ref, n, served)
 	p := v.pieces[identityOf(ref)]
 	if p == nil {
 		p = &piece{ref: ref}
@@ -130,6 +120,27 @@ func (v *verify) add(n *tiers.Node, e entry, served *crds.Served, u *unseen) {
 	if !slices.Contains(p.tiers, n) {
 		p.tiers = append(p.tiers, n)
 	}
+}
+
+// placed is the object where it is: helm-controller writes the namespace that the
+// manifest has, also of what is in none, or none where it could not learn the
+// scope (internal/inventory setNamespaces, v1.6.4).
+func placed(ref flux.Ref, n *tiers.Node, served *crds.Served) flux.Ref {
+	if served == nil {
+		return ref
+	}
+	versions := served.Versions(ref.GroupVersionKind().GroupKind())
+	if len(versions) == 0 {
+		return ref
+	}
+	res, _ := served.Resource(ref.GroupVersionKind().GroupKind().WithVersion(versions[0]))
+	switch {
+	case !res.Namespaced:
+		ref.Namespace = ""
+	case ref.Namespace == "" && n.Helm != nil:
+		ref.Namespace = cmp.Or(n.Helm.TargetNamespace, n.Ref.Namespace)
+	}
+	return ref
 }
 
 func isTier(r flux.Ref) bool {

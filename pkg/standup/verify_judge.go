@@ -12,6 +12,8 @@ import (
 	"github.com/fluxcd/pkg/runtime/statusreaders"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
 // class is how well an object is, as far as it can be proved.
@@ -123,10 +125,35 @@ func judgeStatus(u *unstructured.Unstructured) proof {
 	case "CronJob.batch":
 		return proof{class: wellApplied} // each Job is another matter
 	}
+	if isStaticFlux(u) {
+		return proof{class: wellApplied}
+	}
+	if replicas, set, _ := unstructured.NestedInt64(u.Object, "spec", "replicas"); set && replicas == 0 && gk.Group == "apps" {
+		return proof{class: mute, why: "it is scaled to zero, so nothing of it runs"}
+	}
 	if status.GetLegacyConditionsFn(u) != nil {
 		return proof{class: wellSaid}
 	}
 	return judgeConditions(u)
+}
+
+// isStaticFlux is true for the objects of Flux that no controller reconciles, so
+// that they never get a status: a HelmRepository of type oci
+// (source-controller internal/controller helmrepository_controller.go, v1.9.6),
+// and since notification v1beta3 an Alert and a Provider
+// (notification-controller api/v1beta3, v1.9.6).
+func isStaticFlux(u *unstructured.Unstructured) bool {
+	if conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(conditions) > 0 {
+		return false
+	}
+	switch u.GroupVersionKind().GroupKind().String() {
+	case "HelmRepository." + flux.SourceGroup:
+		kind, _, _ := unstructured.NestedString(u.Object, "spec", "type")
+		return kind == "oci"
+	case "Alert.notification.toolkit.fluxcd.io", "Provider.notification.toolkit.fluxcd.io":
+		return true
+	}
+	return false
 }
 
 // judgeService: kstatus calls a load balancer ready that has no address. Helm

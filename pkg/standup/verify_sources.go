@@ -39,6 +39,9 @@ func (v *verify) sources(ctx context.Context) (Check, error) {
 		}
 		c.Findings = append(c.Findings, f)
 	}
+	if c.Findings, err = p.withoutCharts(ctx, c.Findings); err != nil {
+		return c, err
+	}
 	c.Message = fmt.Sprintf("%d of %d that tiers are built from are fetched", fetched, all)
 	absent, order := map[flux.Ref]int{}, []flux.Ref{}
 	for _, n := range v.graph.Tiers() {

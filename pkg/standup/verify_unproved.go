@@ -19,7 +19,7 @@ import (
 // objects are well.
 func (v *verify) muteFindings(book *checkBook) []finding.Finding {
 	var order []schema.GroupKind
-	at := map[schema.GroupKind][]*piece{}
+	at, judged := map[schema.GroupKind][]*piece{}, map[schema.GroupKind]bool{}
 	for _, p := range v.sorted() {
 		if p.class == mute {
 			gk := p.ref.GroupVersionKind().GroupKind()
@@ -27,6 +27,8 @@ func (v *verify) muteFindings(book *checkBook) []finding.Finding {
 				order = append(order, gk)
 			}
 			at[gk] = append(at[gk], p)
+		} else {
+			judged[p.ref.GroupVersionKind().GroupKind()] = true
 		}
 	}
 	var all []finding.Finding
@@ -40,7 +42,7 @@ func (v *verify) muteFindings(book *checkBook) []finding.Finding {
 			f.Object = &pieces[0].ref
 			f.Message = fmt.Sprintf("%s: nothing says whether it works", pieces[0].ref)
 		}
-		if p := pieces[0]; p.why != "" {
+		if p := pieces[0]; p.why != "" && !slices.ContainsFunc(pieces, func(other *piece) bool { return other.why != p.why }) {
 			f.Message += "; " + firstLine(p.why)
 		}
 		if expr := commonExample(pieces); expr != "" && len(book.versions(gk)) == 0 {
@@ -48,11 +50,30 @@ func (v *verify) muteFindings(book *checkBook) []finding.Finding {
 			if expr == noStatus {
 				f.Fix = "it has no status to read; where being there is all that it has to be, say so in your own name, below verify.checks of standup.yaml"
 			}
-			f.Suggestion = fmt.Sprintf("- {apiVersion: %s, kind: %s, current: %q}", pieces[0].ref.APIVersion, gk.Kind, expr)
+			f.Suggestion = suggestion(pieces, expr, judged[gk])
 		}
 		all = append(all, f)
 	}
 	return all
+}
+
+// suggestion is a check for all objects of the kind, or, where the status of
+// others says how they are, for each of these alone: a check replaces what a
+// status says.
+func suggestion(pieces []*piece, expr string, alone bool) string {
+	ref := pieces[0].ref
+	if !alone {
+		return fmt.Sprintf("- {apiVersion: %s, kind: %s, current: %q}", ref.APIVersion, ref.Kind, expr)
+	}
+	var lines []string
+	for _, p := range pieces[:min(len(pieces), mostNamed)] {
+		namespace := ""
+		if p.ref.Namespace != "" {
+			namespace = ", namespace: " + p.ref.Namespace
+		}
+		lines = append(lines, fmt.Sprintf("- {apiVersion: %s, kind: %s%s, name: %q, current: %q}", ref.APIVersion, ref.Kind, namespace, p.ref.Name, expr))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func worksWork(n int) string {

@@ -45,9 +45,11 @@ func (v *verify) workloads(ctx context.Context) (Check, error) {
 		})
 	}
 	c.Findings = append(c.Findings, v.failures()...)
+	var unseen []finding.Finding
 	for _, b := range blinds {
-		c.Findings = append(c.Findings, v.blindFinding(b))
+		unseen = append(unseen, v.blindFinding(b))
 	}
+	c.Findings = append(c.Findings, atOnce(unseen, "kinds of objects could not be looked at")...)
 	c.Findings = append(c.Findings, v.muteFindings(book)...)
 	c.Findings = append(c.Findings, hidden.findings()...)
 	return c, nil

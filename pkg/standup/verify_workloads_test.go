@@ -70,6 +70,16 @@ func TestFailuresAreGrouped(t *testing.T) {
 	if v.next() != "kubectl standup crds" {
 		t.Errorf("next %s", v.next())
 	}
+	if all[0].Fix != "kubectl standup crds" {
+		t.Errorf("got %q", all[0].Fix)
+	}
+	// Of a kind that nobody is known to create, and of a suspended tier.
+	v = verifying(t, nil, suspended(tier("a", "True", "", "")))
+	v.put(0, "example.org/v1", "Thing", "x", proof{class: unservedKind})
+	v.put(0, "v1", "ConfigMap", "x", proof{class: absent})
+	if all = v.failures(); !strings.HasPrefix(all[0].Fix, "let Flux apply again what holds its CRD") || all[1].Fix != "let Flux apply it again: kubectl standup resume" {
+		t.Errorf("got %+v", all)
+	}
 }
 
 // TestUnprovedIsOneLineForEachKind: and that is what fits on a page.
@@ -81,9 +91,12 @@ func TestUnprovedIsOneLineForEachKind(t *testing.T) {
 	v.put(0, "example.org/v1", "Thing", "one", proof{class: mute, example: "status.phase == 'Up'"})
 	v.put(0, "example.org/v1", "Thing", "two", proof{class: mute, example: "true"})
 	v.put(0, "batch/v1", "Job", "setup", proof{class: mute, why: "it is gone"})
+	v.put(0, "example.org/v1", "Odd", "one", proof{class: mute, why: "its status is odd"})
+	v.put(0, "example.org/v1", "Odd", "two", proof{class: mute})
 	got := v.muteFindings(emptyBook())
 	want := []finding.Finding{
 		{Message: "Job/ns/setup: nothing says whether it works; it is gone"},
+		{Message: "2 Odd: nothing says whether they work"},
 		{Message: "12 StorageProfile: nothing says whether they work", Suggestion: `- {apiVersion: cdi.kubevirt.io/v1beta1, kind: StorageProfile, current: "has(status.a)"}`},
 		{Message: "2 Thing: nothing says whether they work", Suggestion: `- {apiVersion: example.org/v1, kind: Thing, current: "has(status)"}`},
 	}
@@ -94,6 +107,24 @@ func TestUnprovedIsOneLineForEachKind(t *testing.T) {
 		if got[i].Severity != finding.Info || got[i].Message != want[i].Message || got[i].Suggestion != want[i].Suggestion || (got[i].Fix == "") != (want[i].Suggestion == "") {
 			t.Errorf("got %+v\nwant %+v", got[i], want[i])
 		}
+	}
+}
+
+// TestACheckDoesNotSilenceOthers: it replaces what a status says, so it is for
+// those alone whose status says nothing.
+func TestACheckDoesNotSilenceOthers(t *testing.T) {
+	v := verifying(t, nil, tier("a", "True", "", ""))
+	v.put(0, "example.org/v1", "Thing", "quiet", proof{class: mute, example: "true"})
+	v.put(0, "example.org/v1", "Thing", "sick", proof{class: late, why: "its condition Ready is False"})
+	got := v.muteFindings(emptyBook())
+	if want := `- {apiVersion: example.org/v1, kind: Thing, namespace: ns, name: "quiet", current: "true"}`; len(got) != 1 || got[0].Suggestion != want {
+		t.Fatalf("got %+v", got)
+	}
+	for i := range 9 {
+		v.put(0, "example.org/v1", "Thing", fmt.Sprintf("quiet-%d", i), proof{class: mute, example: "true"})
+	}
+	if got = v.muteFindings(emptyBook()); strings.Count(got[0].Suggestion, "\n") != mostNamed-1 {
+		t.Errorf("got %q", got[0].Suggestion)
 	}
 }
 
@@ -252,5 +283,12 @@ func TestAKindThatCouldNotBeListed(t *testing.T) {
 	f := v.blindFinding(blind{v.kinds()[0], errors.New("deployments.apps is forbidden").Error()})
 	if f.Severity != finding.Warning || f.Message != "1 Deployment could not be looked at: deployments.apps is forbidden" {
 		t.Errorf("got %+v", f)
+	}
+	if all := atOnce([]finding.Finding{f}, "kinds"); len(all) != 1 || all[0].Message != f.Message {
+		t.Errorf("got %+v", all)
+	}
+	all := atOnce([]finding.Finding{f, {Rule: f.Rule, Message: "another"}}, "kinds")
+	if len(all) != 1 || all[0].Message != "2 kinds" || !slices.Equal(all[0].Causes, []string{f.Message, "another"}) {
+		t.Errorf("got %+v", all)
 	}
 }

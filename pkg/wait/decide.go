@@ -168,11 +168,28 @@ func allSuspended(waited []*tiers.Node) *tiers.Node {
 // stuck finds a tier whose root cause nobody will remove.
 func (v *view) stuck(left []*tiers.Node) error {
 	for _, n := range left {
-		if n.Root.State == tiers.Wedged || n.Root.State == tiers.Suspended && !v.pending[n.Root.Object] {
+		if n.Root.State == tiers.Wedged && !v.renewed(n.Root.Object) || n.Root.State == tiers.Suspended && !v.pending[n.Root.Object] {
 			return &StuckError{Tier: n.Ref, Root: *n.Root}
 		}
 	}
 	return nil
+}
+
+// renewed is true while something that contains the tier has yet to apply the
+// revision that its source has by now: what mends the tier may be in it.
+// Flux wakes nobody for it while tiers wait for each other in a loop; we do.
+func (v *view) renewed(ref flux.Ref) bool {
+	n := v.Node(ref)
+	if !v.resuming || n == nil {
+		return false
+	}
+	for c := n.ContainedBy; c != nil; c = c.ContainedBy {
+		behind := v.applies(c) && (c.State != tiers.Retrying || c.LastAttemptedRevision != c.SourceRevision())
+		if !v.out[c.Ref] && (behind || v.turn(c)) {
+			return true
+		}
+	}
+	return false
 }
 
 // suspendedTarget is a tier that was asked for by name and is suspended: the

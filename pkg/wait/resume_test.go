@@ -40,6 +40,32 @@ func (w *waiter) sees(now time.Time, all ...flux.Tier) (*view, decision) {
 	return v, decide(v, Targets{Releases: true}, w.clocks, now)
 }
 
+// TestALoopThatGitNoLongerHas: what contains the loop is asked for the revision
+// that mends it, before anybody gives up.
+func TestALoopThatGitNoLongerHas(t *testing.T) {
+	a, b := in("root", suspended(tier("a", "b"))), in("root", suspended(tier("b", "a")))
+	old, held := ready(tier("root")), suspended(tier("root"))
+	old.LastAppliedRevision, old.LastAttemptedRevision = "main@sha1:0000", "main@sha1:0000"
+	tried := failed(tier("root"))
+	tried.LastAttemptedRevision = rev
+	for name, tc := range map[string]struct {
+		root  flux.Tier
+		stuck bool
+	}{
+		"the container is behind":          {old, false},
+		"it is at work":                    {atWork(tier("root"), "Building manifests"), false},
+		"it is to be resumed":              {held, false},
+		"it has applied what it has":       {ready(tier("root")), true},
+		"it has failed on what git has":    {tried, true},
+		"it waits for what it has applied": {atWork(waits(tier("root")), "Running health checks for revision x"), true},
+	} {
+		_, d := resuming("a", "b", "root").sees(time.Now(), tc.root, a, b)
+		if _, stuck := errors.AsType[*StuckError](d.err); stuck != tc.stuck {
+			t.Errorf("%s: got %v", name, d.err)
+		}
+	}
+}
+
 // next are the tiers that would be resumed now.
 func next(v *view) string {
 	var names []string

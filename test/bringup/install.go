@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubestandup/kubestandup/pkg/standup/config"
 	"github.com/kubestandup/kubestandup/test/cluster"
 )
 
@@ -43,7 +44,7 @@ func Install(ctx context.Context, c *cluster.Cluster, files map[string]string) e
 func StandupYAML(server, uid string) string {
 	return fmt.Sprintf(`# The cluster that this folder is for. Every step compares it with the live
 # server, and does nothing on any other.
-cluster:
+%scluster:
   server: %s
   uid: %s
 nodes:
@@ -64,5 +65,5 @@ crds:
       values:
         crds:
           install: true
-`, server, uid)
+`, config.Header, server, uid)
 }

@@ -31,7 +31,11 @@ const sopsMark = "sops: {mac: 'ENC[x]', version: 3.9.0}\n"
 // before it happens, by one command that sends only reads.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
-	c := cluster.New(t, cluster.Options{FluxDeployments: true, Kubelet: true, Users: []cluster.User{{Name: "viewer"}}})
+	c := cluster.New(t, cluster.Options{
+		FluxDeployments: true, Kubelet: true, Users: []cluster.User{{Name: "viewer"}},
+		// A node without a kubelet keeps the status that it was given.
+		Args: map[cluster.Component][]string{cluster.ControllerManager: {"--node-monitor-grace-period=1h"}},
+	})
 	files := preflightTree(t, c)
 	s := &preflightScene{newScene(t, c, "pre", files)}
 	mark := c.Mark()

@@ -238,7 +238,7 @@ func (w *verifyScene) suspended(t *testing.T) {
 	}
 	held("resume: {skip: [ks/verify/stopped]}\n", "resume.skip of standup.yaml names it")
 	w.patch(t, tierOf(w.ns, "stopped"), `{"metadata":{"annotations":{"kubestandup.dev/hold":"Jo works on it"}}}`)
-	held("", "held, says its annotation kubestandup.dev/hold: Jo works on it")
+	held("", "annotation kubestandup.dev/hold says: Jo works on it")
 	w.patch(t, tierOf(w.ns, "stopped"), `{"metadata":{"annotations":{"kubestandup.dev/hold":null}},"spec":{"suspend":false}}`)
 	w.settle(t)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/standup"
+	"github.com/kubestandup/kubestandup/pkg/standup/config"
 )
 
 func newCmdIdentify(f *Flags) *cobra.Command {
@@ -60,8 +61,8 @@ func standupYAML(i guard.Identity) string {
 # it with the live server, and does nothing on any other.
 # CA of the server when this was written: %s
 # As flags: --expect-server %s --expect-uid %s
-cluster:
+%scluster:
   server: %s
   uid: %s
-`, i.CA(), i.URL, i.UID, i.URL, i.UID)
+`, i.CA(), i.URL, i.UID, config.Header, i.URL, i.UID)
 }

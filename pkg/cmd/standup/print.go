@@ -74,8 +74,8 @@ func (f *Flags) explain(found finding.Finding) {
 	terminal := f.shell.Table(false, false).Width
 	say := func(label, text string) {
 		width := terminal
-		if strings.Contains(text, "kubectl ") {
-			width = 0 // a command that is broken into lines cannot be pasted
+		if strings.Contains(text, "kubectl ") || strings.HasPrefix(text, "- {") {
+			width = 0 // what is broken into lines cannot be pasted
 		}
 		if text != "" {
 			fmt.Fprint(f.shell.Out, printers.Paragraph(2, label, labelWidth, text, width))

@@ -26,6 +26,11 @@ type Config struct {
 	// Path is the file, as messages name it.
 	Path string `yaml:"-"`
 
+	// APIVersion, Kind and Metadata are those of Header: all of them, or none.
+	APIVersion string   `yaml:"apiVersion"`
+	Kind       string   `yaml:"kind"`
+	Metadata   Metadata `yaml:"metadata"`
+
 	Cluster Cluster `yaml:"cluster"`
 	Flux    Flux    `yaml:"flux"`
 	// Variables are those that tell this cluster from another one, and those
@@ -38,6 +43,27 @@ type Config struct {
 
 	positions map[string]Position
 }
+
+// Metadata is that of a manifest which is never applied.
+type Metadata struct {
+	// Name is any.
+	Name string `yaml:"name"`
+	// Annotations have config.kubernetes.io/local-config.
+	Annotations map[string]any `yaml:"annotations"`
+}
+
+// Header begins a standup.yaml that may stand in any folder that Flux builds.
+// Without a kustomization.yaml there, which is how `flux bootstrap` leaves it,
+// Flux takes every *.yaml in it for a manifest, and the whole tier fails for one
+// that is none (fluxcd/pkg/kustomize kustomize_generator.go, v1.41.0). Kustomize
+// leaves what has this annotation out of what it builds.
+const Header = "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata:\n  name: standup\n  annotations: {" + localConfig + ": \"true\"}\n"
+
+const (
+	apiVersion  = "kubestandup.dev/v1alpha1"
+	kind        = "Standup"
+	localConfig = "config.kubernetes.io/local-config"
+)
 
 // Cluster says which cluster is meant.
 type Cluster struct {

@@ -57,11 +57,11 @@ flux:
 func TestParseComplains(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, want string }{
-		"unknown at the top":    {"cluster: {}\nclutser: {}\n", `f:2:1: field "clutser" is unknown: standup.yaml knows cluster, crds, flux, nodes, resume, variables, verify`},
+		"unknown at the top":    {"cluster: {}\nclutser: {}\n", `f:2:1: field "clutser" is unknown: standup.yaml knows apiVersion, cluster, crds, flux, kind, metadata, nodes, resume, variables, verify`},
 		"unknown below":         {"cluster:\n  sever: https://h\n", `f:2:3: field "sever" is unknown: cluster knows domain, server, uid`},
 		"other case":            {"cluster:\n  UID: x\n", `f:2:3: field "UID" is unknown: cluster knows domain, server, uid`},
-		"key with an escape":    {"\"\\e[2J\": x\n", `f:1:1: field "\x1b[2J" is unknown: standup.yaml knows cluster, crds, flux, nodes, resume, variables, verify`},
-		"key that is a list":    {"? [a]\n: b\n", `f:1:3: field that is no word is unknown: standup.yaml knows cluster, crds, flux, nodes, resume, variables, verify`},
+		"key with an escape":    {"\"\\e[2J\": x\n", `f:1:1: field "\x1b[2J" is unknown: standup.yaml knows apiVersion, cluster, crds, flux, kind, metadata, nodes, resume, variables, verify`},
+		"key that is a list":    {"? [a]\n: b\n", `f:1:3: field that is no word is unknown: standup.yaml knows apiVersion, cluster, crds, flux, kind, metadata, nodes, resume, variables, verify`},
 		"twice":                 {"cluster:\n  uid: a\n  uid: b\n", `f:3:3: field uid is given twice`},
 		"section twice":         {"cluster: {uid: a}\nflux: {}\ncluster: {}\n", `f:3:1: field cluster is given twice`},
 		"number":                {"cluster:\n  uid: 123\n", `f:2:8: cluster.uid must be a string, not a number: put it in quotes`},

@@ -133,7 +133,7 @@ func TestFlags(t *testing.T) {
 		t.Errorf("got %+v, %v", none, err)
 	}
 	write(t, filepath.Join(root, "a", "standup.yaml"), "clutser: {}\n")
-	if _, err := (Flags{}).Load(dir); err == nil || err.Error() != `standup.yaml:1:1: field "clutser" is unknown: standup.yaml knows cluster, crds, flux, nodes, resume, variables, verify` {
+	if _, err := (Flags{}).Load(dir); err == nil || err.Error() != `standup.yaml:1:1: field "clutser" is unknown: standup.yaml knows apiVersion, cluster, crds, flux, kind, metadata, nodes, resume, variables, verify` {
 		t.Errorf("got %v", err)
 	}
 	if got := (Position{Path: "p", Line: 3}).String(); got != "p:3" {

@@ -26,7 +26,7 @@ func IsVariableName(name string) bool { return variableName.MatchString(name) }
 // has the place of the field that it is about.
 func (c *Config) validate() error {
 	for _, check := range []func() error{
-		c.validateCluster, c.validateVariables, c.validateNodes, c.validateCRDs, c.validateResume, c.validateVerify,
+		c.validateHeader, c.validateCluster, c.validateVariables, c.validateNodes, c.validateCRDs, c.validateResume, c.validateVerify,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -43,6 +43,25 @@ func (c *Config) wrong(field, format string, args ...any) error {
 		at, ok = c.positions[field]
 	}
 	return &Error{Position: at, Message: fmt.Sprintf(format, args...)}
+}
+
+// validateHeader wants the whole header: half of one makes of the file a
+// manifest that Flux tries to apply.
+func (c *Config) validateHeader() error {
+	_, local := c.Metadata.Annotations[localConfig]
+	switch {
+	case c.APIVersion == "" && c.Kind == "" && c.Metadata.Name == "" && c.Metadata.Annotations == nil:
+		return nil
+	case c.APIVersion != apiVersion:
+		return c.wrong("apiVersion", "apiVersion must be %s, not %q", apiVersion, c.APIVersion)
+	case c.Kind != kind:
+		return c.wrong("kind", "kind must be %s, not %q", kind, c.Kind)
+	case c.Metadata.Name == "":
+		return c.wrong("metadata", "metadata lacks name: add it, like standup")
+	case !local:
+		return c.wrong("metadata.annotations", "metadata.annotations lacks %s: \"true\", without which Flux would apply this file: add it", localConfig)
+	}
+	return nil
 }
 
 func (c *Config) validateCluster() error {

@@ -30,9 +30,11 @@ func TestParseWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		Path:    "f",
-		Cluster: Cluster{Server: "https://api.prod.example.org:6443", UID: "3f0c1d6e-58a1-4b0e-9c57-2d1f7a8e4b11", Domain: "prod.example.org"},
-		Flux:    Flux{Namespace: "flux-system", Root: "flux-system"},
+		Path:       "f",
+		APIVersion: "kubestandup.dev/v1alpha1", Kind: "Standup",
+		Metadata: Metadata{Name: "standup", Annotations: map[string]any{"config.kubernetes.io/local-config": "true"}},
+		Cluster:  Cluster{Server: "https://api.prod.example.org:6443", UID: "3f0c1d6e-58a1-4b0e-9c57-2d1f7a8e4b11", Domain: "prod.example.org"},
+		Flux:     Flux{Namespace: "flux-system", Root: "flux-system"},
 		Variables: []Variable{
 			{Name: "CLUSTER_NAME", Required: true, Forbid: []string{"dev", "dev-*"}},
 			{Name: "_BACKUP_ENDPOINT2", Placeholder: "TBD-*", Blocks: []string{"backup", "ks/backup-system/velero"}, Degrades: []string{"hr/apps/restic"}},
@@ -114,6 +116,13 @@ func TestParseComplainsOfTheRest(t *testing.T) {
 		return "crds:\n  fromCharts:\n  - helmRelease: a/b\n    values: " + values + "\n"
 	}
 	for text, want := range map[string]string{
+		// The header.
+		"kind: Standup":       `f:1:1: apiVersion must be kubestandup.dev/v1alpha1, not ""`,
+		"apiVersion: v1":      `f:1:13: apiVersion must be kubestandup.dev/v1alpha1, not "v1"`,
+		"metadata: {name: a}": `f:1:1: apiVersion must be kubestandup.dev/v1alpha1, not ""`,
+		"apiVersion: kubestandup.dev/v1alpha1\nkind: Kustomization":                `f:2:7: kind must be Standup, not "Kustomization"`,
+		"apiVersion: kubestandup.dev/v1alpha1\nkind: Standup":                      `f:1:1: metadata lacks name: add it, like standup`,
+		"apiVersion: kubestandup.dev/v1alpha1\nkind: Standup\nmetadata: {name: a}": `f:3:11: metadata.annotations lacks config.kubernetes.io/local-config: "true", without which Flux would apply this file: add it`,
 		// Types.
 		"variables: {}":                             `f:1:12: variables must be a list, not a mapping`,
 		"variables: [{name: A, required: yep}]":     `f:1:33: variables[0].required must be true or false, not a string`,
@@ -196,7 +205,7 @@ func deep(open, end string) string { return strings.Repeat(open, 40) + "x" + str
 func TestParseTakes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"variables: []", "nodes: {}", "nodes: {count: 0}", "crds: {fromCharts: [{helmRelease: a/b, values: {}}]}",
+		Header, Header + "nodes: {}", "variables: []", "nodes: {}", "nodes: {count: 0}", "crds: {fromCharts: [{helmRelease: a/b, values: {}}]}",
 		"variables: [{name: a, forbid: [\"[x]\", \"a*b?\"]}]", "resume: {timeout: 1h30m}", "nodes: {minKernel: 5.15.0-105-generic}",
 		"variables: [{name: a, placeholder: <*>, blocks: []}]", "crds: {expect: [widgets.example]}",
 		"verify: {checks: [{apiVersion: v1, kind: Node, current: \"status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')\"}]}",

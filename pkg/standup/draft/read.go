@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -41,9 +42,10 @@ const (
 // server that cannot be spoken to, or that does not accept the credentials.
 func Read(ctx context.Context, cfg *rest.Config, identity guard.Identity) (*Live, error) {
 	r := &reader{live: &Live{Identity: identity, Known: map[Set]Names{}}}
-	var err [2]error
+	var err [3]error
 	r.dynamic, err[0] = dynamic.NewForConfig(cfg)
 	r.metadata, err[1] = metadata.NewForConfig(cfg)
+	r.discovery, err[2] = discovery.NewDiscoveryClientForConfig(cfg)
 	if err := errors.Join(err[:]...); err != nil {
 		return nil, err
 	}
@@ -73,6 +75,8 @@ func (l *Live) sort() {
 type reader struct {
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
+	// discovery is asked only about what may not be listed.
+	discovery discovery.DiscoveryInterface
 
 	mu       sync.Mutex
 	live     *Live
@@ -191,11 +195,20 @@ func (r *reader) hosts(ctx context.Context) error {
 			names = append(names, kind.names(o)...)
 		})
 		r.lock(func(l *Live) { l.Hosts = append(l.Hosts, names...) })
+		if apierrors.IsForbidden(err) && !r.serves(kind.group) {
+			continue // RBAC refuses before it is known that there is no such kind
+		}
 		if err := r.excuse(kind.resource, err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// serves is false where discovery, which everybody may ask, knows no such group.
+func (r *reader) serves(group string) bool {
+	groups, err := r.discovery.ServerGroups()
+	return err != nil || slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == group })
 }
 
 // variables reads each Set that a tier is substituted from, once.

@@ -178,6 +178,15 @@ func TestReadOfLittle(t *testing.T) {
 	if !slices.Equal(names, []string{"deployments", "ingresses", "kustomizations", "nodes"}) || got.NoFlux {
 		t.Errorf("got %q, no Flux: %v", names, got.NoFlux)
 	}
+	// RBAC refuses also what is not there.
+	s = &server{answers: map[string][]string{
+		"/apis/cert-manager.io/v1/certificates": {"403"}, "/apis/networking.k8s.io/v1/ingresses": {"403"},
+		"/api":  {"{kind: APIVersions, versions: [v1]}"},
+		"/apis": {"{kind: APIGroupList, apiVersion: v1, groups: [{name: networking.k8s.io, versions: [{groupVersion: networking.k8s.io/v1, version: v1}], preferredVersion: {groupVersion: networking.k8s.io/v1, version: v1}}]}"},
+	}}
+	if got, err := s.read(t); err != nil || len(got.Unread) != 2 || got.Unread[1].What != "ingresses" {
+		t.Errorf("got %+v, %v", got, err)
+	}
 	if got, err := (&server{}).read(t); err != nil || !got.NoFlux {
 		t.Errorf("got %+v, %v", got, err)
 	}

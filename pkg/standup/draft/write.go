@@ -45,13 +45,17 @@ func (w *writer) head() {
 	case w.tree.Stopped:
 		w.say(0, fmt.Sprintf("Of the working tree %s the first %d manifests were read, and no more.", w.tree.Dir, maxFiles))
 	}
-	if len(w.live.Unread) == 0 {
-		return
+	if len(w.live.Unread) > 0 {
+		w.say(0, "")
+		w.say(0, "The server did not let these be read, so nothing below rests on them:")
+		for _, u := range w.live.Unread {
+			w.say(0, "- "+u.What+": "+u.Why)
+		}
 	}
-	w.say(0, "")
-	w.say(0, "The server did not let these be read, so nothing below rests on them:")
-	for _, u := range w.live.Unread {
-		w.say(0, "- "+u.What+": "+u.Why)
+	w.gap()
+	w.say(0, "These lines keep the file out of what Flux applies, also where the folder has no kustomization.yaml.")
+	for line := range strings.Lines(config.Header) {
+		w.line(strings.TrimSuffix(line, "\n"))
 	}
 }
 

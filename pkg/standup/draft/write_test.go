@@ -16,6 +16,9 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/fluxcd/pkg/kustomize"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/standup/config"
@@ -174,6 +177,32 @@ func TestWrite(t *testing.T) {
 	}
 	if len(c.Resume.Skip) != 0 || !slices.Equal(all.Resume.Skip, []string{"ks/flux-system/backup"}) || all.Cluster.Domain != "prod.example.org" {
 		t.Errorf("got %+v", all)
+	}
+}
+
+// Beside the entry point there is no kustomization.yaml, as `flux bootstrap`
+// leaves it: Flux then builds every *.yaml, and the draft must not be in its way.
+func TestFluxBuildsTheFolderOfADraft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		config.FileName: Write(prod(), prodTree(t)),
+		"apps.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: apps, namespace: x}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	generator := kustomize.NewGenerator(dir, unstructured.Unstructured{Object: map[string]any{}})
+	if _, err := generator.WriteFile(dir); err != nil {
+		t.Fatal(err)
+	}
+	built, err := kustomize.SecureBuild(dir, dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids := built.AllIds(); len(ids) != 1 || ids[0].Name != "apps" {
+		t.Errorf("it builds %v", ids)
 	}
 }
 
