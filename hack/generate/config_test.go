@@ -118,18 +118,19 @@ func TestConfigSchemaAgreesWithTheDecoder(t *testing.T) {
 		"crds: {expect: {a: b}}":                          false,
 		"crds: {fromCharts: [{helmRelease: a/b}]}":        true,
 		"crds: {fromCharts: [{values: {}}]}":              false,
-		"crds: {fromCharts: [{helmRelease: a/b, values: {a: [~, \"\", 1, 1.5, {b: true}]}}]}": true,
-		"crds: {fromCharts: [{helmRelease: a/b, values: []}]}":                                false,
-		"resume: {timeout: 1h30m}":                                  true,
-		"resume: {timeout: .5h}":                                    true,
-		"resume: {timeout: 10}":                                     false,
-		"resume: {timeout: 10 minutes}":                             false,
-		"resume: {timeout: -5m}":                                    false,
-		"resume: {skip: [a, ~]}":                                    false,
+		"resume: {timeout: 1h30m}":                        true,
+		"resume: {timeout: .5h}":                          true,
+		"resume: {timeout: 10}":                           false,
+		"resume: {timeout: 10 minutes}":                   false,
+		"resume: {timeout: -5m}":                          false,
+		"resume: {skip: [a, ~]}":                          false,
 		"verify: {checks: [{apiVersion: v1, kind: A, current: a}]}": true,
 		"verify: {checks: [{kind: A, current: a}]}":                 false,
 		"verify: {checks: [{apiVersion: v1, current: a}]}":          false,
 		"verify: {checks: [{apiVersion: v1, kind: A}]}":             false,
+
+		"crds: {fromCharts: [{helmRelease: a/b, values: {a: [~, \"\", 1, 1.5, {b: true}]}}]}": true,
+		"crds: {fromCharts: [{helmRelease: a/b, values: []}]}":                                false,
 	} {
 		decoded, valid := decode(t, text), schema.Validate(asJSON(t, text))
 		if (decoded == nil) != good {

@@ -150,7 +150,7 @@ func TestAccountIsNotRedirected(t *testing.T) {
 		away := newHelmServer(t, false, false)
 		away.offer(t, "", "1.0.0")
 		home := httptest.NewServer(http.RedirectHandler(away.URL+"/charts/demo-1.0.0.tgz", http.StatusFound))
-		defer home.Close()
+		t.Cleanup(home.Close)
 		a := account{username: "user", password: marker}
 		if _, err := a.get(t.Context(), home.URL+"/x.tgz", home.URL, everywhere, maxChart); err != nil {
 			t.Fatal(err)

@@ -145,8 +145,11 @@ func TestObjectsInTwoInventories(t *testing.T) {
 		object   string
 		causes   int
 	}{
-		{finding.Warning, "ConfigMap/x/one", 2}, {finding.Error, "Deployment/x/chart", 1}, {finding.Error, "ConfigMap/x/p", 1},
-		{finding.Info, "CustomResourceDefinition/a.x", 1}, {finding.Error, "ClusterRole/role", 1},
+		{finding.Warning, "ConfigMap/x/one", 2},
+		{finding.Error, "Deployment/x/chart", 1},
+		{finding.Error, "ConfigMap/x/p", 1},
+		{finding.Info, "CustomResourceDefinition/a.x", 1},
+		{finding.Error, "ClusterRole/role", 1},
 	} {
 		f := c.Findings[i]
 		if f.Severity != want.severity || f.Object.String() != want.object || len(f.Causes) != want.causes || (f.Rule == "crd-in-two-releases") != (want.severity == finding.Info) {

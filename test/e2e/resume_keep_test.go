@@ -36,12 +36,12 @@ func resumeKeeps(t *testing.T, c *cluster.Cluster) {
 	}
 	delete(files, "pruner/other.yaml")
 	s.push(t, files)
-	if err := os.WriteFile(filepath.Join(s.sh.dir, "standup.yaml"), []byte("resume: {skip: [skipped, skiped]}\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.sh.dir, "standup.yaml"), []byte("resume: {skip: [skipped, skippd]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
 	o := s.resume(t, 6)
-	o.inOrder(t, o.stderr, "Warning: resume.skip of standup.yaml names skiped, and no tier is called that",
+	o.inOrder(t, o.stderr, "Warning: resume.skip of standup.yaml names skippd, and no tier is called that",
 		"Kustomization/keeps/pruner is kept suspended (field manager standup): the next apply of Kustomization/keeps/tree would undo what kubectl has set",
 		"Kustomization/keeps/skipped is kept suspended", "Kustomization/keeps/tree resumed", "✔ keeps/tree: Ready at ")
 	o.holds(t, o.stdout, "its prune would DELETE what git no longer has in it: ConfigMap/keeps/other", "skip-unknown")

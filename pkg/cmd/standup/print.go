@@ -50,6 +50,9 @@ func (f *Flags) print(report *standup.StepReport, sequence bool) error {
 		{Name: "RESULT", State: true, Value: func(r row) string { return r.result }},
 		{Name: "DETAIL", Value: func(r row) string { return r.detail }},
 	}
+	if len(rows) == 0 { // it was interrupted before it had looked at anything
+		return nil
+	}
 	if err := printers.PrintTable(f.shell.Out, columns, rows, f.shell.Table(false, false)); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package standup
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,7 +34,14 @@ func newReportFile(path string) (reportFile, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return reportFile{}, fmt.Errorf("--report %s is a directory", path)
 	}
-	return reportFile{path}, nil
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // what a link leads to is replaced, not the link
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".standup-*")
+	if err != nil {
+		return reportFile{}, fmt.Errorf("--report %s cannot be written: %w", path, err)
+	}
+	return reportFile{path}, errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // write replaces the file as a whole: a reader never finds half of a report.

@@ -52,7 +52,14 @@ func TestReportFile(t *testing.T) {
 			t.Errorf("%s: %.80s, %v", name, text, err)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, ".r*")); err != nil || len(left) > 0 {
+	link := filepath.Join(dir, "link.json")
+	if err := os.Symlink("r.json", link); err != nil {
+		t.Fatal(err)
+	}
+	if file, err := newReportFile(link); err != nil || filepath.Base(file.path) != "r.json" {
+		t.Errorf("a link leads to %v, %v", file, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	if err := (reportFile{}).write(nil); err != nil {

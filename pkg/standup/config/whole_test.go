@@ -129,7 +129,7 @@ func TestParseComplainsOfTheRest(t *testing.T) {
 		"variables: [{name: A, forbid: dev}]":       `f:1:31: variables[0].forbid must be a list, not a string`,
 		"variables: [{name: A, forbid: [1]}]":       `f:1:32: variables[0].forbid[0] must be a string, not a number: put it in quotes`,
 		"variables: [~]":                            `f:1:13: variables[0] has no value: fill it in or remove the line`,
-		"variables: [{name: A, nmae: B}]":           `f:1:23: field "nmae" is unknown: variables[0] knows blocks, degrades, forbid, name, placeholder, required`,
+		"variables: [{name: A, nane: B}]":           `f:1:23: field "nane" is unknown: variables[0] knows blocks, degrades, forbid, name, placeholder, required`,
 		"variables: [{required: true}]":             `f:1:13: variables[0] lacks name: add it`,
 		"nodes: {count: 1.5}":                       `f:1:16: nodes.count must be a whole number, not a number`,
 		"nodes: {count: 99999999999999999999}":      `f:1:16: nodes.count must be a whole number, not a number`,
