@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -37,7 +38,7 @@ type kindCause struct {
 // in the way.
 func (k *kindsLook) cause(f *build.Followed, d *crds.Diagnosis, m *crds.Missing) kindCause {
 	for _, find := range []func(*build.Followed, *crds.Diagnosis, *crds.Missing) (kindCause, bool){
-		k.byDefinition, k.byOtherTrigger, k.byDeadlock, k.byVersion, k.byStatus, k.byTrigger, k.byRelation, k.byRelease,
+		k.byDefinition, k.byOtherTrigger, k.byDeadlock, k.byVersion, k.byStatus, k.byTrigger, k.byRelation, k.byStep, k.byRelease,
 	} {
 		if cause, ok := find(f, d, m); ok {
 			return cause
@@ -196,6 +197,20 @@ func (k *kindsLook) byRelation(_ *build.Followed, _ *crds.Diagnosis, m *crds.Mis
 	c.text = fmt.Sprintf("is not served: %s creates it when it reconciles a %s, and there is none: neither on the cluster nor in any tier that was built", r.System, kind)
 	c.fix = fmt.Sprintf("add a %s to a tier that these depend on", kind)
 	return c, true
+}
+
+// byStep: standup.yaml names charts whose CRDs the step crds applies, and
+// expects this one.
+func (k *kindsLook) byStep(_ *build.Followed, _ *crds.Diagnosis, m *crds.Missing) (kindCause, bool) {
+	file := k.env.File.CRDs
+	plural, _ := meta.UnsafeGuessKindToResource(m.Kind)
+	if len(file.FromCharts) == 0 || !slices.Contains(file.Expect, plural.GroupResource().String()) {
+		return kindCause{}, false
+	}
+	return kindCause{
+		rule: "kind-by-step", severity: finding.Info,
+		text: "is not served yet; the step crds brings it, says " + k.env.file(), fix: k.env.Command("standup", "crds"),
+	}, true
 }
 
 // byRelease: a HelmRelease that is not installed yet may bring it. Which CRDs a

@@ -16,6 +16,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
+	"github.com/kubestandup/kubestandup/pkg/standup/config"
 	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
@@ -296,5 +297,26 @@ func TestOneCauseIsOneFinding(t *testing.T) {
 	if err != nil || len(c.Findings) != 1 || len(c.Findings[0].Missing) != 2 || len(c.Findings[0].Causes) != 2 ||
 		!strings.HasPrefix(c.Findings[0].Message, "Widget, Gadget is not served") {
 		t.Errorf("got %+v, %v", c.Findings, err)
+	}
+}
+
+// TestKindsThatTheStepBrings: what standup.yaml expects, and names charts for,
+// is no riddle.
+func TestKindsThatTheStepBrings(t *testing.T) {
+	chart := []config.FromChart{{HelmRelease: "apps/widgets"}}
+	for _, tt := range []struct {
+		file config.CRDs
+		want bool
+	}{
+		{config.CRDs{Expect: []string{"widgets.example.com"}, FromCharts: chart}, true},
+		{config.CRDs{Expect: []string{"widgets.example.com"}}, false},
+		{config.CRDs{Expect: []string{"gears.example.com", "widgets.example.org"}, FromCharts: chart}, false},
+	} {
+		p := lookingAtBuilds()
+		p.env.File = &config.Config{CRDs: tt.file}
+		cause, ok := (&kindsLook{preflight: p}).byStep(nil, nil, &crds.Missing{Kind: widget()})
+		if ok != tt.want || ok && (cause.severity != finding.Info || !strings.Contains(cause.fix, "standup crds")) {
+			t.Errorf("%+v: got %+v, %t", tt.file, cause, ok)
+		}
 	}
 }

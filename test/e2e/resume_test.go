@@ -36,10 +36,10 @@ func TestResume(t *testing.T) {
 		name string
 		run  func(*testing.T, *cluster.Cluster)
 	}{
-		{"the order is that of the graph", resumeInOrder},
-		{"what stays suspended", resumeLeaves},
+		{"incident 6: the order is that of the graph", resumeInOrder},
+		{"incident 8: what stays suspended", resumeLeaves},
 		{"what Flux would resume stays suspended", resumeKeeps},
-		{"it stops at the first that fails", resumeStops},
+		{"incident 7: it stops at the first that fails", resumeStops},
 		{"interrupted, forbidden, and the API server away", resumeDisturbed},
 	} {
 		if !t.Run(scene.name, func(t *testing.T) { scene.run(t, c) }) {
