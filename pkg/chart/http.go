@@ -4,6 +4,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -42,6 +43,8 @@ const (
 type account struct {
 	username, password string
 	tls                *tls.Config
+	// transfer bounds one whole request; zero for transferTimeout.
+	transfer time.Duration
 }
 
 // account reads the Secrets that the source names (source-controller
@@ -102,7 +105,7 @@ func accountFrom(ctx context.Context, s *corev1.Secret, host string) (account, e
 // client makes the HTTP client. It holds nothing of the cluster's API server.
 func (a account) client(everywhere bool) *http.Client {
 	return &http.Client{
-		Timeout: transferTimeout,
+		Timeout: cmp.Or(a.transfer, transferTimeout),
 		CheckRedirect: func(request *http.Request, via []*http.Request) error {
 			if len(via) >= maxRedirects {
 				return fmt.Errorf("it redirects more than %d times", maxRedirects)

@@ -120,7 +120,7 @@ func (l *look) chartCRDsOf(ctx context.Context, charts *chart.Charts, server cha
 	if len(definitions) == 0 {
 		return "", []finding.Finding{noDefinitions(about, loaded, loaded.Switches())}, nil
 	}
-	l.env.Say(fmt.Sprintf("%s: chart %s %s has %d CRDs; it is from %s", release, loaded.Name, loaded.Version, len(definitions), loaded.Origin))
+	l.env.Say(fmt.Sprintf("%s: chart %s %s has %s; it is from %s", release, loaded.Name, loaded.Version, plural(len(definitions), "CRD", "CRDs"), loaded.Origin))
 	definitions, found = firstOnly(definitions, release, seen)
 	all, err := l.env.CRDs.ApplyDefinitions(ctx, definitions, crds.Apply{
 		DryRun: l.env.DryRun, Timeout: l.env.Timeout, Say: l.env.Say, Redact: loaded.Redact,

@@ -112,11 +112,11 @@ func TestTiersAreNamedUnmistakably(t *testing.T) {
 
 func TestTheSummaryOfABreak(t *testing.T) {
 	for _, tt := range []struct {
-		broken int
-		dry    bool
-		want   string
-	}{{0, false, ""}, {0, true, ""}, {1, false, "1 freed"}, {2, true, "2 would be freed"}} {
-		if got := summary(tt.broken, tt.dry); got != tt.want {
+		freed, nudged int
+		dry           bool
+		want          string
+	}{{0, 0, false, ""}, {0, 0, true, ""}, {1, 0, false, "1 freed"}, {2, 1, true, "2 would be freed, 1 would be nudged, since what it lacked is there now"}} {
+		if got := summary(tt.freed, tt.nudged, tt.dry); got != tt.want {
 			t.Errorf("%+v: got %q", tt, got)
 		}
 	}

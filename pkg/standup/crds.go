@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/finding"
@@ -64,7 +65,7 @@ func (s *crdsStep) deadlocks(ctx context.Context) (Check, error) {
 	env, c := s.env, Check{Name: "deadlocks"}
 	b := crds.Break{DryRun: env.DryRun, Timeout: env.Timeout, Say: env.Say}
 	var errs []error
-	lacking := 0
+	lacking, nudged := 0, 0
 	for _, n := range s.graph.Tiers() {
 		d, err := s.diagnose(ctx, n)
 		if err != nil {
@@ -96,12 +97,14 @@ func (s *crdsStep) deadlocks(ctx context.Context) (Check, error) {
 			errs = append(errs, err)
 			continue
 		}
-		s.broken++
+		if s.broken++; d.Verdict == crds.NowServed {
+			nudged++
+		}
 	}
 	for _, err := range errs {
 		c.Findings = append(c.Findings, finding.Finding{Rule: "crds-failed", Severity: finding.Error, Message: err.Error()})
 	}
-	if c.Message = summary(s.broken, b.DryRun); lacking == 0 && len(errs) == 0 {
+	if c.Message = summary(s.broken-nudged, nudged, b.DryRun); lacking == 0 && len(errs) == 0 {
 		c.Message = "no tier lacks a kind: nothing to do"
 	}
 	return c, errors.Join(errs...)
@@ -152,12 +155,18 @@ func (s *crdsStep) tooEarly(n *tiers.Node, d *crds.Diagnosis) string {
 	return ""
 }
 
-func summary(broken int, dryRun bool) string {
-	switch {
-	case broken == 0:
-		return ""
-	case dryRun:
-		return fmt.Sprintf("%d would be freed", broken)
+// summary says how many tiers were in a deadlock, and how many only slept.
+func summary(freed, nudged int, dryRun bool) string {
+	would := ""
+	if dryRun {
+		would = "would be "
 	}
-	return fmt.Sprintf("%d freed", broken)
+	var parts []string
+	if freed > 0 {
+		parts = append(parts, fmt.Sprintf("%d %sfreed", freed, would))
+	}
+	if nudged > 0 {
+		parts = append(parts, fmt.Sprintf("%d %snudged, since what it lacked is there now", nudged, would))
+	}
+	return strings.Join(parts, ", ")
 }

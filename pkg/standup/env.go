@@ -4,6 +4,7 @@
 package standup
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -31,6 +32,8 @@ type Env struct {
 	DryRun bool
 	// Timeout bounds one wait: for the kinds of one trigger, for one CRD.
 	Timeout time.Duration
+	// Options are those of this run that a command which goes on with it repeats.
+	Options string
 	// Command prints a command of ours, ready to be pasted, with the target
 	// and the expectation that this run has.
 	Command func(plugin, rest string) string
@@ -43,4 +46,9 @@ type Env struct {
 	// Observe is told of each new graph of a step that waits, with what is left
 	// of it and what was just nudged. Nil is allowed.
 	Observe func(g *tiers.Graph, left, nudged []*tiers.Node)
+}
+
+// again is a command that goes on with this run, with its options.
+func (env *Env) again(step string) string {
+	return env.Command("standup", strings.TrimSpace(step+" "+env.Options))
 }

@@ -67,7 +67,11 @@ func Preflight(ctx context.Context, env *Env) (*StepReport, error) {
 	switch {
 	case slices.ContainsFunc(report.Findings, func(f finding.Finding) bool { return f.Rule == ruleDeadlock }):
 		report.Next = env.Command("standup", "crds")
-	case report.Result == OK && !p.allReady():
+	case slices.ContainsFunc(report.Findings, func(f finding.Finding) bool { return f.Rule == "tier-suspended" }):
+		report.Next = env.Command("standup", "resume")
+	case report.Result == OK && p.allReady():
+		report.Next = env.Command("standup", "verify")
+	case report.Result == OK:
 		report.Next = env.Command("tiers", "--wait")
 	}
 	return report, nil

@@ -73,15 +73,20 @@ func names(steps []Step) []string {
 func All(ctx context.Context, env *Env, steps []Step, done func(*StepReport) error) (reports []StepReport, good bool, err error) {
 	good = true
 	for i, step := range steps {
+		if len(steps) > 1 {
+			env.say(fmt.Sprintf("── %s: %s", step.Name, step.Short))
+		}
 		report, err := step.run(ctx, env)
 		stop := err != nil || report.blocks()
 		switch {
 		case err != nil && len(steps) > 1:
-			report.Next = env.Command("standup", "all --from-step "+cmp.Or(report.from, step.Name))
+			report.Next = env.again("all --from-step " + cmp.Or(report.from, step.Name))
+		case err != nil && env.DryRun:
+			report.Next = env.again(step.Name)
 		case err != nil:
-			report.Next = cmp.Or(report.Next, env.Command("standup", step.Name))
+			report.Next = cmp.Or(report.Next, env.again(step.Name))
 		case stop && len(steps) > 1:
-			report.Next = env.Command("standup", "all") // once what blocks is mended
+			report.Next = env.again("all") // once what blocks is mended
 		case len(steps) > 1 && (i < len(steps)-1 || report.Result == OK):
 			report.Next = "" // the sequence goes on by itself, or is at its end
 		}
@@ -116,6 +121,9 @@ func (s Step) run(ctx context.Context, env *Env) (*StepReport, error) {
 	}
 	if err != nil {
 		report.Result, report.Error = Failed, err.Error()
+	}
+	if ctx.Err() != nil {
+		report.Error = "interrupted"
 	}
 	report.Name, report.Seconds = s.Name, time.Since(start).Seconds()
 	return report, err

@@ -6,6 +6,7 @@
 package standup
 
 import (
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +32,9 @@ type Report struct {
 	metav1.TypeMeta `json:",inline"`
 	Server          tiers.Server `json:"server"`
 	Steps           []StepReport `json:"steps"`
-	Counts          `json:",inline"`
+	// DryRun is true where nothing was changed because that was asked for.
+	DryRun bool `json:"dryRun,omitempty"`
+	Counts `json:",inline"`
 }
 
 // Counts are how many things verify looked at, by how it ended.
@@ -43,6 +46,11 @@ type Counts struct {
 	Failed   int `json:"failed"`
 	// Skipped were not meant to run: suspended on purpose, or held.
 	Skipped int `json:"skipped"`
+}
+
+// String is how a person reads them.
+func (c Counts) String() string {
+	return fmt.Sprintf("%d proved, %d unproved, %d failed, %d skipped", c.Proved, c.Unproved, c.Failed, c.Skipped)
 }
 
 // IdentityReport is the versioned report of `kubectl standup identify`.

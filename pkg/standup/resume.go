@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
@@ -31,6 +34,21 @@ func (e *ResumeRefusedError) Error() string {
 
 // ExitCode is 6, refused.
 func (*ResumeRefusedError) ExitCode() int { return exitRefused }
+
+// ResumeNameError says that standup.yaml wants tiers to stay suspended that do
+// not exist. Nothing was resumed: the one that is meant is likely another.
+type ResumeNameError struct {
+	File  string
+	Names []string
+}
+
+func (e *ResumeNameError) Error() string {
+	return fmt.Sprintf("%s says that %s stays suspended, and no tier is called that: nothing was resumed, since it may be misspelt; correct it, then run this again",
+		e.File, strings.Join(e.Names, ", "))
+}
+
+// ExitCode is 6, refused.
+func (*ResumeNameError) ExitCode() int { return exitRefused }
 
 // ResumeMovedError says that tiers were not resumed, since they were changed in
 // the same moment.
@@ -57,6 +75,10 @@ func Resume(ctx context.Context, env *Env) (*StepReport, error) {
 	r := newResumer(env, l)
 	if err := r.plan(ctx); err != nil {
 		return nil, err
+	}
+	if len(r.unknown) > 0 && r.allBuilt(ctx) {
+		err := &ResumeNameError{File: env.file(), Names: r.unknown}
+		return r.report(err), err
 	}
 	if env.DryRun {
 		return r.rehearsal(), r.refused()
@@ -109,7 +131,7 @@ func (r *resumer) plan(ctx context.Context) error {
 	if r.unset, err = l.placeholders(ctx); err != nil {
 		return err
 	}
-	if r.unknown, err = l.unknownSkips(ctx); err != nil {
+	if r.unknown, err = l.unknownNames(ctx); err != nil {
 		return err
 	}
 	used := map[flux.Ref]int{}
@@ -133,6 +155,13 @@ func (r *resumer) plan(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// allBuilt is true where every tier that is in git is known: a name that none of
+// them has is then a mistake.
+func (r *resumer) allBuilt(ctx context.Context) bool {
+	b, err := r.look.builds(ctx)
+	return err == nil && !slices.ContainsFunc(b.all, func(f build.Followed) bool { return f.Result == nil })
 }
 
 // excluded is what the wait leaves out. A suspended source that has an artifact

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
@@ -74,14 +75,19 @@ func suspendedSource(s *flux.Source, count int) stay {
 	return out
 }
 
-// unknownSkips are the names in resume.skip that no tier has, on the cluster or
-// in git: who mistypes one resumes what was to stay.
-func (l *look) unknownSkips(ctx context.Context) ([]string, error) {
+// unknownNames are the names of tiers that shall stay suspended, in resume.skip
+// and in the blocks of variables, which no tier has, on the cluster or in git:
+// who mistypes one resumes what was to stay.
+func (l *look) unknownNames(ctx context.Context) ([]string, error) {
 	var refs []flux.Ref
+	wanted := slices.Clone(l.env.File.Resume.Skip)
+	for _, v := range l.env.File.Variables {
+		wanted = append(wanted, v.Blocks...)
+	}
 	for _, n := range l.graph.Tiers() {
 		refs = append(refs, n.Ref)
 	}
-	_, unknown := named(l.env.File.Resume.Skip, refs)
+	_, unknown := named(wanted, refs)
 	if len(unknown) == 0 {
 		return nil, nil
 	}
@@ -93,10 +99,10 @@ func (l *look) unknownSkips(ctx context.Context) ([]string, error) {
 	return unknown, nil
 }
 
-func (r *resumer) unknownSkip(name string) finding.Finding {
+func (r *resumer) unknownName(name string) finding.Finding {
 	return finding.Finding{
-		Rule: "skip-unknown", Severity: finding.Warning,
-		Message: fmt.Sprintf("resume.skip of %s names %s, and no tier is called that: nothing is left suspended because of it", r.env.file(), name),
+		Rule: "name-unknown", Severity: finding.Warning,
+		Message: fmt.Sprintf("%s says that %s stays suspended, and no tier is called that", r.env.file(), name),
 		Fix:     "correct the name, or take it out; those that there are: " + r.env.Command("tiers", "--releases -A"),
 	}
 }

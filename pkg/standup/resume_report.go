@@ -4,6 +4,7 @@
 package standup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,7 +22,7 @@ import (
 // announce says what was found suspended, and by whom, before anything is done.
 func (r *resumer) announce() {
 	for _, name := range r.unknown {
-		r.env.say("Warning: " + r.unknownSkip(name).Message)
+		r.env.say("Warning: " + r.unknownName(name).Message)
 	}
 	for _, n := range r.last.Tiers() {
 		switch s, stays := r.stays[n.Ref]; {
@@ -120,7 +121,7 @@ func (r *resumer) suspendedCheck() Check {
 		c.Findings = append(c.Findings, finding.Finding{Rule: s.rule, Severity: s.severity, Object: &ref, Message: said + s.why, Fix: s.fix})
 	}
 	for _, name := range r.unknown {
-		c.Findings = append(c.Findings, r.unknownSkip(name))
+		c.Findings = append(c.Findings, r.unknownName(name))
 	}
 	return c
 }
@@ -221,6 +222,9 @@ func (r *resumer) stoppedCheck(err error) Check {
 	f := finding.Finding{
 		Rule: "resume-stopped", Severity: finding.Error, Message: firstLine(err.Error()),
 		Causes: r.leftCauses(), Fix: "mend that, then go on: " + again,
+	}
+	if errors.Is(err, context.Canceled) {
+		f.Message, f.Fix = "interrupted", "go on: "+again
 	}
 	if stuck, ok := errors.AsType[*wait.StuckError](err); ok {
 		f.Object, f.Tier = &stuck.Root.Object, &stuck.Tier

@@ -47,8 +47,14 @@ func Unwedge(ctx context.Context, env *Env) (*StepReport, error) {
 func wedgeFinding(env *Env, v *wedge.Verdict) finding.Finding {
 	f := finding.Finding{
 		Rule: "wedged-" + string(v.Cause), Severity: finding.Error, Object: &v.Object,
-		Message: v.Object.String() + ": " + v.Summary,
+		Message: v.Summary,
 		Fix:     env.Command("standup", "unwedge "+wedge.Arg(v.Object)),
+	}
+	if !strings.Contains(v.Summary, v.Object.Name) {
+		f.Message = v.Object.String() + ": " + v.Summary
+	}
+	if v.Cause == wedge.DependencySuspended { // the next step is there for that
+		f.Severity, f.Fix = finding.Info, env.Command("standup", "resume")
 	}
 	for _, e := range v.Evidence {
 		f.Causes = append(f.Causes, strings.TrimSpace(fmt.Sprintf("%s %s: %s", e.Object, e.Field, e.Value)))

@@ -5,7 +5,6 @@ package standup
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
@@ -54,8 +53,6 @@ func Verify(ctx context.Context, env *Env) (*StepReport, error) {
 		}
 	}
 	report.Counts = v.counts
-	report.Checks = append(report.Checks, Check{Name: "total", Message: fmt.Sprintf("%d proved, %d unproved, %d failed, %d skipped",
-		v.counts.Proved, v.counts.Unproved, v.counts.Failed, v.counts.Skipped)})
 	report.close()
 	if report.Result != OK {
 		report.Next = v.next()

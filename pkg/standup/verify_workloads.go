@@ -44,6 +44,7 @@ func (v *verify) workloads(ctx context.Context) (Check, error) {
 			Rule: "check-unusable", Severity: finding.Error, Message: firstLine(err.Error()), Fix: "mend the expression: nothing was checked with it",
 		})
 	}
+	c.Findings = append(c.Findings, v.unmatched(book)...)
 	c.Findings = append(c.Findings, v.failures()...)
 	var unseen []finding.Finding
 	for _, b := range blinds {
@@ -53,6 +54,27 @@ func (v *verify) workloads(ctx context.Context) (Check, error) {
 	c.Findings = append(c.Findings, v.muteFindings(book)...)
 	c.Findings = append(c.Findings, hidden.findings()...)
 	return c, nil
+}
+
+// unmatched are the checks of standup.yaml that are about nothing: a misspelt
+// kind must not read as proof.
+func (v *verify) unmatched(book *checkBook) []finding.Finding {
+	var all []finding.Finding
+	for i := range book.configured {
+		check := &book.configured[i]
+		about := false
+		for _, p := range v.pieces {
+			about = about || check.isAbout(p.ref)
+		}
+		if !about {
+			all = append(all, finding.Finding{
+				Rule: "check-unmatched", Severity: finding.Warning,
+				Message: fmt.Sprintf("%s proves nothing: no tier has applied such a %s", check.from, check.kind),
+				Fix:     "correct its apiVersion, kind, namespace and name in " + v.env.file() + ", or take it out",
+			})
+		}
+	}
+	return all
 }
 
 // count adds the pieces to what was proved, for all and for each tier.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/standup/config"
 )
 
 // put adds a piece that was judged.
@@ -290,5 +291,28 @@ func TestAKindThatCouldNotBeListed(t *testing.T) {
 	all := atOnce([]finding.Finding{f, {Rule: f.Rule, Message: "another"}}, "kinds")
 	if len(all) != 1 || all[0].Message != "2 kinds" || !slices.Equal(all[0].Causes, []string{f.Message, "another"}) {
 		t.Errorf("got %+v", all)
+	}
+}
+
+// TestChecksAboutNothing: a check whose kind is misspelt proves nothing, and
+// says so.
+func TestChecksAboutNothing(t *testing.T) {
+	v := &verify{look: &look{env: &Env{File: &config.Config{}}}, pieces: map[identity]*piece{}}
+	p := &piece{ref: flux.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}}
+	v.pieces[identityOf(p.ref)] = p
+	book := &checkBook{configured: []objectCheck{
+		{from: "verify.checks[0]", kind: "ConfigMap"},
+		{from: "verify.checks[1]", kind: "ConfgMap"},
+		{from: "verify.checks[2]", kind: "ConfigMap", namespace: "other"},
+	}}
+	var said []string
+	for _, f := range v.unmatched(book) {
+		if f.Severity != finding.Warning || f.Rule != "check-unmatched" {
+			t.Errorf("got %+v", f)
+		}
+		said = append(said, strings.Fields(f.Message)[0])
+	}
+	if got := strings.Join(said, " "); got != "verify.checks[1] verify.checks[2]" {
+		t.Errorf("about nothing: %s", got)
 	}
 }

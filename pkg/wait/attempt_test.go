@@ -23,31 +23,19 @@ import (
 // since it was planned. Nothing is sent then.
 func TestTheLastLookDecides(t *testing.T) {
 	unreadable := errors.New("list kustomizations: no")
-	judges := func(why string, err error) func(context.Context, *tiers.Node) (string, error) {
-		return func(_ context.Context, n *tiers.Node) (string, error) {
-			if n.Ref != ks("a") {
-				t.Errorf("asked about %s", n.Ref)
-			}
-			return why, err
-		}
-	}
-	ended, end := context.WithCancel(t.Context())
 	for _, tc := range []struct {
 		name  string
-		judge func(context.Context, *tiers.Node) (string, error)
-		ctx   context.Context //nolint:containedctx // the case is about it
 		stays string
 		fails error
-		sends bool
+		// asks is false where nobody looks once more; ends is true where the
+		// wait ends while somebody does.
+		asks, ends, sends bool
 	}{
-		{"nobody asks", nil, t.Context(), "", nil, true},
-		{"nothing against it", judges("", nil), t.Context(), "", nil, true},
-		{"it must stay", judges("its prune would DELETE x", nil), t.Context(), "its prune would DELETE x", nil, false},
-		{"it cannot be told", judges("", unreadable), t.Context(), "", unreadable, false},
-		{"the wait ended meanwhile", func(context.Context, *tiers.Node) (string, error) {
-			end()
-			return "", nil
-		}, ended, "", context.Canceled, false},
+		{name: "nobody asks", sends: true},
+		{name: "nothing against it", asks: true, sends: true},
+		{name: "it must stay", asks: true, stays: "its prune would DELETE x"},
+		{name: "it cannot be told", asks: true, fails: unreadable},
+		{name: "the wait ends meanwhile", asks: true, ends: true, fails: context.Canceled},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var mu sync.Mutex
@@ -66,10 +54,23 @@ func TestTheLastLookDecides(t *testing.T) {
 			w := resuming("a")
 			w.client = client
 			w.served = []flux.Resource{{Group: flux.KustomizeGroup, Version: "v1", Kind: flux.KustomizationKind, Plural: "kustomizations"}}
-			w.resumption.Judge = tc.judge
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			if tc.asks {
+				w.resumption.Judge = func(_ context.Context, n *tiers.Node) (string, error) {
+					if n.Ref != ks("a") {
+						t.Errorf("asked about %s", n.Ref)
+					}
+					if tc.ends {
+						end()
+						return "", nil
+					}
+					return tc.stays, tc.fails
+				}
+			}
 			n := graph(nil, suspended(tier("a"))).Node(ks("a"))
 			n.UID, n.Generation = "uid", 7
-			a := w.attempt(tc.ctx, n)
+			a := w.attempt(ctx, n)
 			if a.stays != tc.stays || a.moved || !errors.Is(a.err, tc.fails) || a.sent != tc.sends || a.node != n {
 				t.Errorf("got %+v", a)
 			}
@@ -84,5 +85,4 @@ func TestTheLastLookDecides(t *testing.T) {
 			}
 		})
 	}
-	end()
 }

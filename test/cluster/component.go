@@ -49,6 +49,8 @@ func (c *Cluster) command(ctx context.Context, comp Component) (command, error) 
 				"--root-ca-file", c.file("pki", "ca.crt"),
 				"--leader-elect=false",
 				"--controllers=*,-nodeipam",
+				// Nobody renews the leases of the nodes that the stand-in for a kubelet has.
+				"--node-monitor-grace-period=24h",
 				"--bind-address", "127.0.0.1",
 				"--secure-port", c.port(ControllerManager, "https"),
 				// Deployments, the garbage collector and namespaces go through these.

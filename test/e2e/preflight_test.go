@@ -34,7 +34,6 @@ func TestPreflight(t *testing.T) {
 	c := cluster.New(t, cluster.Options{
 		FluxDeployments: true, Kubelet: true, Users: []cluster.User{{Name: "viewer"}},
 		// A node without a kubelet keeps the status that it was given.
-		Args: map[cluster.Component][]string{cluster.ControllerManager: {"--node-monitor-grace-period=1h"}},
 	})
 	files := preflightTree(t, c)
 	s := &preflightScene{newScene(t, c, "pre", files)}

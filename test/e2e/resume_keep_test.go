@@ -36,15 +36,19 @@ func resumeKeeps(t *testing.T, c *cluster.Cluster) {
 	}
 	delete(files, "pruner/other.yaml")
 	s.push(t, files)
-	if err := os.WriteFile(filepath.Join(s.sh.dir, "standup.yaml"), []byte("resume: {skip: [skipped, skippd]}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	s.config(t, "resume: {skip: [skipped, skippd]}\n")
 
+	// Who mistypes a name would resume what was to stay.
+	mark := c.Mark()
 	o := s.resume(t, 6)
-	o.inOrder(t, o.stderr, "Warning: resume.skip of standup.yaml names skippd, and no tier is called that",
+	o.holds(t, o.stderr, "error: standup.yaml says that skippd stays suspended, and no tier is called that: nothing was resumed")
+	mutatedNothing(t, c, mark)
+	s.config(t, "resume: {skip: [skipped]}\n")
+	o = s.resume(t, 6)
+	o.inOrder(t, o.stderr,
 		"Kustomization/keeps/pruner is kept suspended (field manager standup): the next apply of Kustomization/keeps/tree would undo what kubectl has set",
 		"Kustomization/keeps/skipped is kept suspended", "Kustomization/keeps/tree resumed", "✔ keeps/tree: Ready at ")
-	o.holds(t, o.stdout, "its prune would DELETE what git no longer has in it: ConfigMap/keeps/other", "skip-unknown")
+	o.holds(t, o.stdout, "its prune would DELETE what git no longer has in it: ConfigMap/keeps/other")
 	for _, name := range []string{"skipped", "pruner"} {
 		tier := tierOf("keeps", name)
 		if err := c.Until(t.Context(), tier, func() bool { return true }); err != nil || !tier.Spec.Suspend {
@@ -55,7 +59,15 @@ func resumeKeeps(t *testing.T, c *cluster.Cluster) {
 	if err := c.Client().Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
 		t.Errorf("what would have been deleted: %v", err)
 	}
-	mark := c.Mark()
+	mark = c.Mark()
 	s.resume(t, 6)
 	mutatedNothing(t, c, mark)
+}
+
+// config writes the standup.yaml of the scene.
+func (s *resumeScene) config(t *testing.T, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.sh.dir, "standup.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -62,6 +62,16 @@ func (f *Flags) print(report *standup.StepReport, sequence bool) error {
 			f.explain(found)
 		}
 	}
+	if report.Counts != (standup.Counts{}) {
+		fmt.Fprintf(f.shell.Out, "\n%s\n", report.Counts)
+	}
+	if sequence {
+		for _, found := range report.Findings {
+			if found.Blocks {
+				fmt.Fprintf(f.shell.Out, "\nStopped, and nothing was changed: %s\n%s", printers.OneLine(found.Message), printers.Paragraph(2, "fix", labelWidth, found.Fix, 0))
+			}
+		}
+	}
 	said := len(report.Findings) == 1 && report.Findings[0].Fix == report.Next
 	if report.Next != "" && !said {
 		fmt.Fprintf(f.shell.Out, "\nNext: %s\n", printers.OneLine(report.Next))
@@ -70,6 +80,19 @@ func (f *Flags) print(report *standup.StepReport, sequence bool) error {
 		fmt.Fprintln(f.shell.Out)
 	}
 	return nil
+}
+
+// conclude ends a sequence with one sentence.
+func (f *Flags) conclude(report *standup.Report, good, dryRun bool) {
+	switch c := report.Counts; {
+	case !good:
+	case dryRun:
+		fmt.Fprintln(f.shell.Out, "\nEvery step would end well. It was a dry run, and nothing was changed.")
+	case c == (standup.Counts{}):
+		fmt.Fprintln(f.shell.Out, "\nEvery step ended well. Nothing was verified.")
+	default:
+		fmt.Fprintf(f.shell.Out, "\nThe cluster is up: %s.\n", c)
+	}
 }
 
 // explain prints the evidence of a finding and what to do about it.

@@ -36,7 +36,7 @@ func (f *Flags) run(ctx context.Context, o *options) error {
 	defer env.CRDs.Close()
 	bar := progress.For(f.shell.ErrOut)
 	defer bar.Close()
-	env.DryRun, env.Timeout = o.dryRun, o.timeout
+	env.DryRun, env.Timeout, env.Options = o.dryRun, o.timeout, o.repeated()
 	env.Say = func(line string) { bar.Println(printers.OneLine(line)) }
 	env.Warn = func(err error) { bar.Println("Warning: " + util.Message(err) + "; trying again") }
 
@@ -44,7 +44,7 @@ func (f *Flags) run(ctx context.Context, o *options) error {
 
 	report := &standup.Report{
 		TypeMeta: printers.TypeMeta("StandupReport"),
-		Server:   tiers.Server{URL: target.Identity.URL, UID: target.Identity.UID},
+		Server:   tiers.Server{URL: target.Identity.URL, UID: target.Identity.UID}, DryRun: o.dryRun,
 	}
 	steps, good, err := standup.All(ctx, env, o.steps, func(s *standup.StepReport) error {
 		if o.output.String() != "" {
@@ -56,6 +56,9 @@ func (f *Flags) run(ctx context.Context, o *options) error {
 	report.Add(steps)
 	if o.output.String() != "" {
 		err = errors.Join(err, printers.PrintObject(f.shell.Out, o.output.String(), report))
+	}
+	if o.sequence && o.output.String() == "" {
+		f.conclude(report, good && err == nil, o.dryRun)
 	}
 	err = errors.Join(err, file.write(report))
 	if err != nil {

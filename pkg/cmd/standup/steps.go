@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/unwedge"
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
+	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/standup"
 )
 
@@ -114,7 +115,6 @@ func newCmdStep(f *Flags, step standup.Step) *cobra.Command {
 func newCmdAll(f *Flags) *cobra.Command {
 	o := &options{output: util.NewOutput("json", "yaml"), timeout: waitTimeout}
 	var from string
-	var skip []string
 	var destructive bool
 	cmd := &cobra.Command{
 		Use:   "all",
@@ -138,7 +138,7 @@ func newCmdAll(f *Flags) *cobra.Command {
 				return util.Exit(util.ExitRefused, fmt.Errorf("--confirm-destructive is refused here: 'all' deletes nothing, by design. See the plan, then confirm it where it stands: %s unwedge", f.shell.CommandPrefix()))
 			}
 			var err error
-			if o.steps, err = standup.Choose(from, skip); err != nil {
+			if o.steps, err = standup.Choose(from, o.skip); err != nil {
 				return util.UsageError(err)
 			}
 			o.sequence = true
@@ -147,8 +147,8 @@ func newCmdAll(f *Flags) *cobra.Command {
 	}
 	o.addFlags(cmd, true)
 	fs := cmd.Flags()
-	fs.StringVar(&from, "from-step", "", "Begin with this step")
-	fs.StringSliceVar(&skip, "skip-steps", nil, "Leave these steps out")
+	fs.StringVar(&from, "from-step", "", "Begin with this step, one of "+strings.Join(stepNames(), ", "))
+	fs.StringSliceVar(&o.skip, "skip-steps", nil, "Leave these steps out, of "+strings.Join(stepNames(), ", "))
 	fs.BoolVar(&destructive, "confirm-destructive", false, "Refused: 'all' deletes nothing")
 	for _, name := range []string{"from-step", "skip-steps"} {
 		// It fails only for a flag that is not there.
@@ -175,13 +175,34 @@ type options struct {
 	timeout  time.Duration
 	report   string
 	output   *util.Enum
+	skip     []string
+}
+
+// repeated are the options that a printed command which goes on has to repeat.
+func (o *options) repeated() string {
+	var args []string
+	if o.dryRun {
+		args = append(args, "--dry-run")
+	}
+	if o.timeout != waitTimeout {
+		args = append(args, "--timeout "+o.timeout.String())
+	}
+	if len(o.skip) > 0 {
+		args = append(args, "--skip-steps "+strings.Join(o.skip, ","))
+	}
+	if o.report != "" {
+		args = append(args, "--report "+guard.ShellQuote(o.report))
+	}
+	return strings.Join(args, " ")
 }
 
 func (o *options) addFlags(cmd *cobra.Command, changes bool) {
 	fs := cmd.Flags()
 	if changes {
 		fs.BoolVar(&o.dryRun, "dry-run", o.dryRun, "Change nothing: let the server check what would be applied")
-		fs.DurationVar(&o.timeout, "timeout", o.timeout, "How long one wait for CRDs and their operator may take; a tier's own deadline is Flux's, or resume.timeout of standup.yaml")
+	}
+	if cmd.Name() == "crds" || cmd.Name() == "all" {
+		fs.DurationVar(&o.timeout, "timeout", o.timeout, "How long one wait for CRDs and their operator may take. How long a tier may take is resume.timeout of standup.yaml")
 	}
 	fs.StringVar(&o.report, "report", o.report, "Also write the report to this file: *.json, or *.xml for JUnit")
 	o.output.AddOutput(cmd)

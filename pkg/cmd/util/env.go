@@ -5,9 +5,11 @@ package util
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/crds"
+	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
 	"github.com/kubestandup/kubestandup/pkg/standup"
 	"github.com/kubestandup/kubestandup/pkg/standup/config"
@@ -45,8 +47,22 @@ func StandupEnv(t *Target) (*standup.Env, error) {
 
 // Command is a command of ours, ready to be pasted: it carries the target that
 // this command had, and what is expected of it.
+// A step takes more from standup.yaml than that, what to leave suspended for one:
+// its command names the file, wherever it is pasted, and the file then says what
+// is expected.
 func (t *Target) Command(plugin, rest string) string {
-	return strings.TrimSpace("kubectl " + plugin + " " + rest + " " + t.Args())
+	args := t.Args()
+	if plugin == "standup" && t.File != nil {
+		file, err := filepath.Abs(t.File.Path)
+		if err != nil { // there is no working directory any more
+			file = t.File.Path
+		}
+		if e := t.File.Expectation(); e.Server != "" && (e.UID != "" || t.Expected.UID == "") {
+			args = t.KubectlArgs()
+		}
+		args = strings.TrimSpace(args + " --config " + guard.ShellQuote(file))
+	}
+	return strings.TrimSpace("kubectl " + plugin + " " + rest + " " + args)
 }
 
 // Wedges makes the finder and repairer of wedges for a target.
