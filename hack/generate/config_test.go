@@ -93,52 +93,63 @@ func TestConfigSchemaFitsTheWholeFile(t *testing.T) {
 // Schema and decoder agree on what has the right shape.
 func TestConfigSchemaAgreesWithTheDecoder(t *testing.T) {
 	schema := compiled(t)
-	for text, good := range map[string]bool{
-		"{}":          true,
-		"cluster: {}": true,
-		"cluster: {server: https://h, uid: a, domain: d}": true,
-		"cluster: {sever: a}":                             false,
-		"clutser: {}":                                     false,
-		"cluster: ~":                                      false,
-		"cluster: {uid: 1}":                               false,
-		"cluster: {uid: \"\"}":                            false,
-		"cluster: [a]":                                    false,
-		"variables: []":                                   true,
-		"variables: [{name: A}]":                          true,
-		"variables: [{}]":                                 false,
-		"variables: [~]":                                  false,
-		"variables: [{name: A, required: 1}]":             false,
-		"variables: [{name: A, forbid: a}]":               false,
-		"variables: [{name: A, forbid: [\"\"]}]":          false,
-		"nodes: {count: 3}":                               true,
-		"nodes: {count: three}":                           false,
-		"nodes: {count: 1.5}":                             false,
-		"nodes: {minKernel: 5.15}":                        false,
-		"crds: {expect: [a.b]}":                           true,
-		"crds: {expect: {a: b}}":                          false,
-		"crds: {fromCharts: [{helmRelease: a/b}]}":        true,
-		"crds: {fromCharts: [{values: {}}]}":              false,
-		"resume: {timeout: 1h30m}":                        true,
-		"resume: {timeout: .5h}":                          true,
-		"resume: {timeout: 10}":                           false,
-		"resume: {timeout: 10 minutes}":                   false,
-		"resume: {timeout: -5m}":                          false,
-		"resume: {skip: [a, ~]}":                          false,
-		"verify: {checks: [{apiVersion: v1, kind: A, current: a}]}": true,
-		"verify: {checks: [{kind: A, current: a}]}":                 false,
-		"verify: {checks: [{apiVersion: v1, current: a}]}":          false,
-		"verify: {checks: [{apiVersion: v1, kind: A}]}":             false,
+	texts := map[bool][]string{
+		true: {
+			"{}",
+			"cluster: {}",
+			"cluster: {server: https://h, uid: a, domain: d}",
+			"variables: []",
+			"variables: [{name: A}]",
+			"nodes: {count: 3}",
+			"crds: {expect: [a.b]}",
+			"crds: {fromCharts: [{helmRelease: a/b}]}",
+			"resume: {timeout: 1h30m}",
+			"resume: {timeout: .5h}",
+			"verify: {checks: [{apiVersion: v1, kind: A, current: a}]}",
+			"crds: {fromCharts: [{helmRelease: a/b, values: {a: [~, \"\", 1, 1.5, {b: true}]}}]}",
+		},
+		false: {
+			"cluster: {sever: a}",
+			"clutser: {}",
+			"cluster: ~",
+			"cluster: {uid: 1}",
+			"cluster: {uid: \"\"}",
+			"cluster: [a]",
+			"variables: [{}]",
+			"variables: [~]",
+			"variables: [{name: A, required: 1}]",
+			"variables: [{name: A, forbid: a}]",
+			"variables: [{name: A, forbid: [\"\"]}]",
+			"nodes: {count: three}",
+			"nodes: {count: 1.5}",
+			"nodes: {minKernel: 5.15}",
+			"crds: {expect: {a: b}}",
+			"crds: {fromCharts: [{values: {}}]}",
+			"resume: {timeout: 10}",
+			"resume: {timeout: 10 minutes}",
+			"resume: {timeout: -5m}",
+			"resume: {skip: [a, ~]}",
+			"verify: {checks: [{kind: A, current: a}]}",
+			"verify: {checks: [{apiVersion: v1, current: a}]}",
+			"verify: {checks: [{apiVersion: v1, kind: A}]}",
+			"crds: {fromCharts: [{helmRelease: a/b, values: []}]}",
+		},
+	}
+	for good, all := range texts {
+		for _, text := range all {
+			agrees(t, schema, text, good)
+		}
+	}
+}
 
-		"crds: {fromCharts: [{helmRelease: a/b, values: {a: [~, \"\", 1, 1.5, {b: true}]}}]}": true,
-		"crds: {fromCharts: [{helmRelease: a/b, values: []}]}":                                false,
-	} {
-		decoded, valid := decode(t, text), schema.Validate(asJSON(t, text))
-		if (decoded == nil) != good {
-			t.Errorf("%s: the decoder says %v", text, decoded)
-		}
-		if (valid == nil) != good {
-			t.Errorf("%s: the schema says %v", text, valid)
-		}
+func agrees(t *testing.T, schema *jsonschema.Schema, text string, good bool) {
+	t.Helper()
+	decoded, valid := decode(t, text), schema.Validate(asJSON(t, text))
+	if (decoded == nil) != good {
+		t.Errorf("%s: the decoder says %v", text, decoded)
+	}
+	if (valid == nil) != good {
+		t.Errorf("%s: the schema says %v", text, valid)
 	}
 }
 

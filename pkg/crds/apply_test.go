@@ -264,3 +264,17 @@ func TestNothingToDoIsNoWord(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatOthersManageIsOnlyCompared: the server says how it differs, though
+// they would not let us have it.
+func TestWhatOthersManageIsOnlyCompared(t *testing.T) {
+	t.Parallel()
+	s := &registry{there: ofServer(t, definition(t, "v1"), manages{"helm-controller", "", wholeSpec}), contested: true}
+	one, err := s.serves(t).applyDefinition(t.Context(), definition(t, "v1", "v2"), unredacted())
+	if err != nil || one.Act != Left || strings.Join(one.Differences, ", ") != "version v2 is missing" {
+		t.Errorf("got %+v, %v", one, err)
+	}
+	if len(s.sent) != 1 || !s.sent[0].dryRun || versionsOf(s.there)["v2"] != nil {
+		t.Errorf("it was sent %+v", s.sent)
+	}
+}

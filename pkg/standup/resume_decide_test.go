@@ -102,7 +102,7 @@ func TestWhatAResumeWouldDelete(t *testing.T) {
 		{"it has gone already", pruning("a"), whole, []entry{old}, map[string]string{at + "old": "gone"}, "", ""},
 		{"it is another tier's by now", pruning("a"), whole, []entry{old}, map[string]string{at + "old": ownedBy("b", "apps", "old")}, "", ""},
 		{"its kind is not served", pruning("a"), whole, []entry{{"apps_x_gone.example.org_Thing", "v1"}}, nil, "", ""},
-		{"another version is served", pruning("a"), whole, []entry{{"apps_old__ConfigMap", "v1beta1"}}, there, "resume-prunes", "ConfigMap/apps/old"},
+		{"another version is served", pruning("a"), whole, []entry{{"apps_old__ConfigMap", "v1beta1"}}, map[string]string{at + "old": "gone"}, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
