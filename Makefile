@@ -11,6 +11,8 @@ LDFLAGS := -s -w -X $(MODULE)/pkg/version.version=$(VERSION)
 
 # Several packages start a control plane; two at a time suit two cores.
 TEST_P       ?= 2
+# Tests wait for controllers most of the time.
+TEST_PARALLEL ?= 4
 TEST_TIMEOUT ?= 40m
 TEST_FLAGS   ?=
 TESTS        ?= ./...
@@ -57,7 +59,7 @@ tools: ## Build the programs that the tests run: etcd, Kubernetes, Flux, CDI, He
 
 .PHONY: test
 test: tools ## Run every test: units, and on a real control plane
-	go test -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TESTS)
+	go test -p $(TEST_P) -parallel $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(TESTS)
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane

@@ -293,7 +293,11 @@ func (c *Cluster) awaitDefinitions(ctx context.Context, all []Applied, a Apply) 
 	var bad *definitionError
 	switch {
 	case err == nil:
-		a.Say(fmt.Sprintf("%d CRDs Established and served after %s", len(names), time.Since(start).Round(100*time.Millisecond)))
+		what := fmt.Sprintf("%d CRDs", len(names))
+		if len(names) == 1 {
+			what = "CRD " + names[0]
+		}
+		a.Say(fmt.Sprintf("%s Established and served after %s", what, time.Since(start).Round(100*time.Millisecond)))
 		return nil
 	case errors.As(err, &bad):
 		return err

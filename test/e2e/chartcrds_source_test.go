@@ -78,7 +78,7 @@ func (s *chartScene) secret(t *testing.T, o outcome) {
 func (s *chartScene) fromSuspended(t *testing.T, version, first, then string) {
 	t.Helper()
 	o := s.crds(t, 0, switchedOn)
-	o.holds(t, o.stderr, "chart web "+version+" has 1 CRDs; it is from "+first)
+	o.holds(t, o.stderr, "chart web "+version+" has 1 CRD; it is from "+first)
 	s.secret(t, o)
 	s.ours(t, "widgets")
 	s.again(t, s.ns+"/web: 1 unchanged")

@@ -44,7 +44,7 @@ func newPatient(t *testing.T, c *cluster.Cluster, scope ...string) *patient {
 // unwedge runs the plugin to its end.
 func (p *patient) unwedge(t *testing.T, code int, args ...string) (wedge.Plan, outcome) {
 	t.Helper()
-	o := p.sh.want(t, code, slices.Concat([]string{"unwedge", "-o", "json", "--timeout", "60s", "--backup-dir", p.backups}, p.scope, p.named, args)...)
+	o := p.sh.want(t, code, slices.Concat([]string{"unwedge", "-o", "json", "--timeout", "3m", "--backup-dir", p.backups}, p.scope, p.named, args)...)
 	return planOf(t, o), o
 }
 
