@@ -146,7 +146,7 @@ func (c *Cluster) forgetPorts(comp Component) bool {
 // that has much else to do, short enough for a test that fails.
 const (
 	startDeadline = 5 * time.Minute
-	waitDeadline  = 2 * time.Minute
+	waitDeadline  = 5 * time.Minute
 )
 
 // withDeadline gives ctx a deadline if it has none.

@@ -28,6 +28,6 @@
 // pods at once) and never what a controller would write.
 //
 // Nothing here waits for a time to pass. Methods return when what they name is
-// true, or with an error when ctx ends; a ctx without a deadline gets two minutes,
+// true, or with an error when ctx ends; a ctx without a deadline gets five minutes,
 // five for the start of a component.
 package cluster

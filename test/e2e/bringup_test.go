@@ -133,7 +133,7 @@ func helmControllerPods(t *testing.T, c *cluster.Cluster) []corev1.Pod {
 // says nowhere when that is.
 func untilRefused(t *testing.T, c *cluster.Cluster, obj client.Object) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := c.Client().Delete(ctx, obj, client.DryRunAll)
 		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), nil
 	})

@@ -23,7 +23,7 @@ import (
 )
 
 // patience ends a command that hangs, so that the test fails with its output.
-const patience = 5 * time.Minute
+const patience = 10 * time.Minute
 
 // pluginDir is where the plugins are built, and all that is on a shell's PATH.
 var pluginDir string
@@ -193,9 +193,9 @@ func (w *transcript) String() string {
 	return w.text.String()
 }
 
-// await answers whether the text came before two minutes were over.
+// await answers whether the text came before five minutes were over.
 func (w *transcript) await(ctx context.Context, text string) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	for {
 		w.mu.Lock()
