@@ -145,7 +145,7 @@ func (c *Cluster) forgetPorts(comp Component) bool {
 // What a wait may take whose caller sets no deadline: long enough for a machine
 // that has much else to do, short enough for a test that fails.
 const (
-	startDeadline = 5 * time.Minute
+	startDeadline = 10 * time.Minute
 	waitDeadline  = 5 * time.Minute
 )
 
