@@ -136,46 +136,52 @@ func (f *Fetcher) Close() error {
 	return all
 }
 
-// fetch tries the ways in order.
+// fetch fetches an artifact and unpacks it.
 func (f *Fetcher) fetch(ctx context.Context, artifact flux.Artifact) (*Tree, error) {
+	return fetch(ctx, f, artifact, func(a archive) (*Tree, error) { return unpack(a, f.limit) })
+}
+
+// fetch tries the ways in order, and uses what arrives. What was downloaded is
+// gone when it returns.
+func fetch[T any](ctx context.Context, f *Fetcher, artifact flux.Artifact, use func(archive) (T, error)) (none T, err error) {
 	digest, err := parseDigest(artifact.Digest)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	at, err := parseLocation(artifact.URL)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	var tried []error
 	for _, w := range f.ways(at) {
-		tree, err := f.along(ctx, w, digest)
+		used, err := along(ctx, f, w, digest, use)
 		if err == nil {
-			return tree, nil
+			return used, nil
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnreachable, ctx.Err())
+			return none, fmt.Errorf("%w: %w", ErrUnreachable, ctx.Err())
 		}
 		var unusable *unusableError
 		if errors.As(err, &unusable) {
-			return nil, err // it is what the source offers; another way brings the same
+			return none, err // it is what the source offers; another way brings the same
 		}
 		tried = append(tried, fmt.Errorf("%s: %w", w.name, err))
 	}
-	return nil, &unreachableError{artifact: artifact, tried: tried}
+	return none, &unreachableError{artifact: artifact, tried: tried}
 }
 
-// along fetches and unpacks by one way.
-func (f *Fetcher) along(ctx context.Context, w way, digest checksum) (tree *Tree, err error) {
+// along fetches by one way.
+func along[T any](ctx context.Context, f *Fetcher, w way, digest checksum, use func(archive) (T, error)) (used T, err error) {
 	body, err := w.open(ctx)
 	if err != nil {
-		return nil, err
+		return used, err
 	}
-	archive, err := download(body, digest, f.limit)
+	arrived, err := download(body, digest, f.limit)
 	if err != nil {
-		return nil, w.explain(err)
+		return used, w.explain(err)
 	}
-	defer func() { err = errors.Join(err, archive.remove()) }()
-	return unpack(archive, f.limit)
+	defer func() { err = errors.Join(err, arrived.remove()) }()
+	return use(arrived)
 }
 
 // unreachableError is one sentence per way.

@@ -104,3 +104,16 @@ type Artifact struct {
 	Revision       string
 	LastUpdateTime time.Time
 }
+
+// SuspendedWhy says of a suspended tier by whom, and since when, as far as that
+// is known.
+func (t *Tier) SuspendedWhy() string {
+	why := "suspended"
+	if t.SuspendedBy != "" {
+		why += " by " + t.SuspendedBy
+	}
+	if !t.SuspendedSince.IsZero() {
+		why += " since " + t.SuspendedSince.UTC().Format(time.RFC3339)
+	}
+	return why
+}

@@ -59,7 +59,7 @@ func Preflight(ctx context.Context, env *Env) (*StepReport, error) {
 		return nil, err
 	}
 	p := newPreflight(ctx, l)
-	report := &StepReport{Name: "preflight"}
+	report := &StepReport{}
 	if report.Checks, err = p.answers(ctx); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func suspendedBy(n *tiers.Node) string {
 
 // rehearsal is the report of a dry run: what would be resumed, level by level.
 func (r *resumer) rehearsal() *StepReport {
-	report := &StepReport{Name: "resume", Checks: []Check{r.suspendedCheck()}}
+	report := &StepReport{Checks: []Check{r.suspendedCheck()}}
 	held := wait.HeldBack(r.last, r.excluded(), r.chosen)
 	byLevel := map[int][]string{}
 	for _, n := range r.last.Tiers() {
@@ -73,7 +73,7 @@ func (r *resumer) rehearsal() *StepReport {
 
 // report says what was done, and what is left.
 func (r *resumer) report(err error) *StepReport {
-	report := &StepReport{Name: "resume"}
+	report := &StepReport{}
 	report.Checks = []Check{r.suspendedCheck(), r.resumedCheck(), r.heldCheck(), r.degradedCheck()}
 	if err != nil && r.stoppedBy(err) {
 		report.Checks = append(report.Checks, r.stoppedCheck(err))
@@ -96,7 +96,6 @@ func (r *resumer) report(err error) *StepReport {
 func (r *resumer) closed(report *StepReport) *StepReport {
 	report.Checks = slices.DeleteFunc(report.Checks, func(c Check) bool { return c.Message == "" && len(c.Findings) == 0 })
 	report.close()
-	report.Seconds = time.Since(r.began).Seconds()
 	return report
 }
 

@@ -42,7 +42,7 @@ func Verify(ctx context.Context, env *Env) (*StepReport, error) {
 	if v.aside, err = v.findAside(ctx); err != nil {
 		return nil, err
 	}
-	report := &StepReport{Name: "verify"}
+	report := &StepReport{}
 	for _, check := range []func(context.Context) (Check, error){v.sources, v.tiers, v.workloads, v.crds, v.placeholderCheck, v.gates} {
 		c, err := check(ctx)
 		if err != nil {

@@ -74,7 +74,7 @@ func (g *Graph) classify(n *Node, o Options) {
 	n.Gate = n.gate()
 	switch {
 	case n.Suspended:
-		n.State, n.Why = Suspended, n.suspendedWhy()
+		n.State, n.Why = Suspended, n.SuspendedWhy()
 	case !n.Deleted.IsZero():
 		n.State, n.Why = Progressing, n.deletedWhy()
 	case o.Wedged[n.Ref] != "":
@@ -157,17 +157,6 @@ func (n *Node) MayMissKind() bool {
 		return false
 	}
 	return n.MissesKind() || n.State == Progressing && n.ReadyStatus() == metav1.ConditionUnknown && n.LastOutcome == "ReconciliationFailed"
-}
-
-func (n *Node) suspendedWhy() string {
-	why := "suspended"
-	if n.SuspendedBy != "" {
-		why += " by " + n.SuspendedBy
-	}
-	if !n.SuspendedSince.IsZero() {
-		why += fmt.Sprintf(" since %s", n.SuspendedSince.UTC().Format(time.RFC3339))
-	}
-	return why
 }
 
 func (n *Node) deletedWhy() string {

@@ -92,21 +92,10 @@ func (r *resumption) awake(s *flux.Snapshot) (pending map[flux.Ref]bool, why map
 		if !r.Tiers[t.Ref] || stays || !t.Suspended && !r.busy[t.Ref] || done && t.Generation >= after {
 			continue
 		}
-		pending[t.Ref], why[t.Ref] = true, suspendedWhy(t)+", to be resumed"
+		pending[t.Ref], why[t.Ref] = true, t.SuspendedWhy()+", to be resumed"
 		t.Suspended = false
 	}
 	return pending, why
-}
-
-func suspendedWhy(t *flux.Tier) string {
-	why := "suspended"
-	if t.SuspendedBy != "" {
-		why += " by " + t.SuspendedBy
-	}
-	if !t.SuspendedSince.IsZero() {
-		why += " since " + t.SuspendedSince.UTC().Format(time.RFC3339)
-	}
-	return why
 }
 
 // see completes the view of a graph that awake has prepared.
