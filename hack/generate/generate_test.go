@@ -17,8 +17,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/kubestandup/kubestandup/pkg/coldstart"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/lint"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
@@ -77,7 +79,7 @@ func TestPagesNameEveryCommandAndNothingHidden(t *testing.T) {
 	}
 	page := pages["kubectl_tiers.md"]
 	for _, want := range []string{
-		"\n# kubectl tiers\n", "\n## kubectl tiers why\n", "kubectl tiers why NAME [options]", "| `-o`, `--output` |", "`--expect-server`",
+		"\n# kubectl tiers\n", "\n## kubectl tiers why\n", "\n## kubectl tiers lint\n", "| `--fail-on` | `error` |", "kubectl tiers why NAME [options]", "| `-o`, `--output` |", "`--expect-server`",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of tiers lacks %q", want)
@@ -143,6 +145,31 @@ func TestSchemasFitReports(t *testing.T) {
 	found := &finding.Finding{Rule: "CS001", Severity: finding.Error, Message: "m", Object: &ref, Missing: []finding.Missing{{APIVersion: "v1", Kind: "A"}}}
 	if err := validate(t, "Finding", found); err != nil {
 		t.Error(err)
+	}
+	report := &lint.Report{
+		TypeMeta: printers.TypeMeta("LintReport"),
+		Entries: []lint.Entry{{
+			Entry: "clusters/prod", Tiers: 1, Verdicts: lint.Counts{Never: 1}, Kinds: lint.KindCounts{Missing: 1},
+			Outside: []lint.Outside{{Source: ref, Tiers: []flux.Ref{ref}}}, Opaque: []lint.Opaque{{Object: ref}},
+		}},
+		Summary:  lint.Summary{Tiers: 1, Errors: 1},
+		Findings: []finding.Finding{*found},
+		Kinds: []lint.Kind{{
+			Tier: ref, APIVersion: "v1", Kind: "A", RegisteredBy: lint.Registrar{How: lint.ViaTrigger, Object: &ref, File: "a.yaml", Line: 1},
+			Order: lint.SecondOrder, Confidence: lint.ByRun, When: coldstart.Missing,
+		}},
+		Loose:    []lint.Loose{{Tier: ref, File: "b.yaml", Line: 1}},
+		Verdicts: map[string]coldstart.Verdict{"flux-system/apps": coldstart.Never},
+	}
+	if err := validate(t, "LintReport", report); err != nil {
+		t.Error(err)
+	}
+	report.Kinds[0].RegisteredBy.How = "magic"
+	if validate(t, "LintReport", report) == nil {
+		t.Error("the schema knows a way that is none")
+	}
+	if err := validate(t, "LintReport", &lint.Report{TypeMeta: printers.TypeMeta("LintReport"), Entries: []lint.Entry{}, Findings: []finding.Finding{}}); err != nil {
+		t.Errorf("a report of nothing: %v", err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
+	"github.com/kubestandup/kubestandup/pkg/lint"
 	"github.com/kubestandup/kubestandup/pkg/printers"
 	"github.com/kubestandup/kubestandup/pkg/standup"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
@@ -32,6 +33,7 @@ func reports() map[string]reflect.Type {
 		"UnwedgePlan":   reflect.TypeFor[wedge.Plan](),
 		"Identity":      reflect.TypeFor[standup.IdentityReport](),
 		"Knowledge":     reflect.TypeFor[knowledge.File](),
+		"LintReport":    reflect.TypeFor[lint.Report](),
 		// In every report; not one of its own.
 		"Finding": reflect.TypeFor[finding.Finding](),
 	}

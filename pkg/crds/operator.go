@@ -63,7 +63,7 @@ func (o Operator) Sentence() string {
 // Deployment is seen, three when one is.
 func (c *Cluster) Operator(ctx context.Context, r knowledge.Relation) (Operator, error) {
 	o := Operator{System: r.System}
-	if r.Operator == nil {
+	if r.Operator == nil || len(r.Operator.Labels) == 0 { // no labels select every Deployment
 		return o, nil
 	}
 	deployments, err := c.apps.Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{

@@ -16,71 +16,172 @@ var (
 	idForm      = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	releaseForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 	pathForm    = regexp.MustCompile(`^[A-Za-z0-9]+(\.[A-Za-z0-9]+)*$`)
+	kindForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+	imageForm   = regexp.MustCompile(`^[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 )
 
-// check finds what the types let through.
-func (f *File) check() error {
+// maxKinds bounds what the lists of a file stand for, all together: a list that
+// is named a thousand times is there a thousand times.
+const maxKinds = 100_000
+
+// check finds what the types let through. lists are those that the file may
+// name, ids the relations.
+func (f *File) check(lists map[string][]Kind, ids map[string]bool) *flaw {
 	for name, kinds := range f.Lists {
-		for _, k := range kinds {
-			if err := k.check(nil); err != nil {
-				return fmt.Errorf("list %s: %w", name, err)
-			}
+		if at, err := checkKinds(kinds, nil); err != nil {
+			return &flaw{fmt.Sprintf("lists.%s[%d]", name, at), fmt.Errorf("list %s: %w", name, err)}
 		}
 	}
+	c := checker{lists: lists, ids: ids}
 	seen := map[string]bool{}
-	for i, r := range f.Relations {
-		if !idForm.MatchString(r.ID) {
-			return fmt.Errorf("relation %d: id %q is not lower-case words joined by -", i+1, r.ID)
-		}
-		if seen[r.ID] {
-			return fmt.Errorf("relation %s: it is there twice", r.ID)
+	for i := range f.Relations {
+		r := &f.Relations[i]
+		path := fmt.Sprintf("relations[%d]", i)
+		switch {
+		case !idForm.MatchString(r.ID):
+			return &flaw{path + ".id", fmt.Errorf("relation %d: id %q is not lower-case words joined by -", i+1, r.ID)}
+		case seen[r.ID]:
+			return &flaw{path + ".id", fmt.Errorf("relation %s: it is there twice", r.ID)}
 		}
 		seen[r.ID] = true
-		if err := r.check(f.Lists); err != nil {
-			return fmt.Errorf("relation %s: %w", r.ID, err)
+		if field, err := c.relation(r); err != nil {
+			return &flaw{path + "." + field, fmt.Errorf("relation %s: %w", r.ID, err)}
 		}
+	}
+	for i := range f.Charts {
+		chart := &f.Charts[i]
+		path := fmt.Sprintf("charts[%d]", i)
+		if !idForm.MatchString(strings.ReplaceAll(chart.Name, ".", "-")) {
+			return &flaw{path + ".name", fmt.Errorf("chart %d: name %q is not one of a chart", i+1, chart.Name)}
+		}
+		field, err := c.chart(chart)
+		for j := range i {
+			if err == nil && chart.ambiguous(&f.Charts[j]) {
+				field, err = "name", fmt.Errorf("it is there twice, for the same repository and all versions")
+			}
+		}
+		if err != nil {
+			return &flaw{path + "." + field, fmt.Errorf("chart %s: %w", chart.Name, err)}
+		}
+	}
+	kinds := map[string]bool{}
+	for i := range f.Effects {
+		e := &f.Effects[i]
+		path := fmt.Sprintf("effects[%d]", i)
+		field, err := e.check()
+		if gk := e.GroupKind().String(); err == nil && kinds[gk] {
+			field, err = "kind", fmt.Errorf("it is there twice")
+		}
+		kinds[e.GroupKind().String()] = true
+		if err != nil {
+			return &flaw{path + "." + field, fmt.Errorf("effect of %s: %w", orNothing(e.Kind), err)}
+		}
+	}
+	if c.kinds > maxKinds {
+		return &flaw{"", fmt.Errorf("its lists stand for %d kinds, and the most that is read is %d", c.kinds, maxKinds)}
 	}
 	return nil
 }
 
-func (r *Relation) check(lists map[string][]Kind) error {
+// checker is of one file.
+type checker struct {
+	lists map[string][]Kind
+	ids   map[string]bool
+	kinds int // so far, with lists counted for what they hold
+}
+
+// of checks kinds.
+func (c *checker) of(kinds []Kind) error {
+	for _, k := range kinds {
+		c.kinds += 1 + len(c.lists[k.List])
+	}
+	if c.kinds > maxKinds {
+		return fmt.Errorf("its lists stand for more than %d kinds, the most that is read", maxKinds)
+	}
+	_, err := checkKinds(kinds, c.lists)
+	return err
+}
+
+// relation names the field that is wrong.
+func (c *checker) relation(r *Relation) (string, error) {
 	switch {
 	case r.System == "":
-		return fmt.Errorf("system is empty")
-	case !slices.Contains([]Class{CR, CRDynamic, Start, AutoCR, Job, Aggregated, Remote, None}, r.Class):
-		return fmt.Errorf("class %q is unknown", r.Class)
-	case !slices.Contains([]Confidence{Run, Source, OldSource, Memory}, r.Confidence):
-		return fmt.Errorf("confidence %q is unknown", r.Confidence)
-	case len(r.Sources) == 0:
-		return fmt.Errorf("sources are empty: say where it was read")
+		return "system", fmt.Errorf("system is empty")
+	case !slices.Contains([]Class{CR, CRDynamic, Start, AutoCR, Job, Aggregated, Remote, Before, None}, r.Class):
+		return "class", fmt.Errorf("class %q is unknown", r.Class)
 	case len(r.Triggers) == 0 && slices.Contains([]Class{CR, CRDynamic, AutoCR, Aggregated}, r.Class):
-		return fmt.Errorf("triggers are empty, which class %s must have", r.Class)
+		return "triggers", fmt.Errorf("triggers are empty, which class %s must have", r.Class)
+	case len(r.Triggers) > 0 && r.Class == Before:
+		return "triggers", fmt.Errorf("triggers are set, which class %s cannot have: nothing sets it off", r.Class)
 	case len(r.Creates) == 0 && len(r.Chain) == 0 && r.Class == CR:
-		return fmt.Errorf("creates and chain are empty, of which class %s must have one", r.Class)
+		return "creates", fmt.Errorf("creates and chain are empty, of which class %s must have one", r.Class)
+	case len(r.Creates) == 0 && r.Class == Before:
+		return "creates", fmt.Errorf("creates is empty, which class %s must have", r.Class)
+	case len(r.Creates) > 0 && r.Class == None:
+		return "creates", fmt.Errorf("creates is set, which class %s cannot have: its installer registers everything", r.Class)
 	case len(r.Derive) > 0 && r.Class != CRDynamic:
-		return fmt.Errorf("derive is set, which only class %s may have", CRDynamic)
+		return "derive", fmt.Errorf("derive is set, which only class %s may have", CRDynamic)
 	}
-	for field, kinds := range map[string][]Kind{"creates": r.Creates, "chain": r.Chain, "registers": r.Registers} {
-		for _, k := range kinds {
-			if err := k.check(lists); err != nil {
-				return fmt.Errorf("%s: %w", field, err)
+	if field, err := known(r.Sources, r.Confidence); err != nil {
+		return field, err
+	}
+	for _, field := range []struct {
+		name  string
+		kinds []Kind
+	}{{"creates", r.Creates}, {"chain", r.Chain}, {"registers", r.Registers}} {
+		if err := c.of(field.kinds); err != nil {
+			return field.name, fmt.Errorf("%s: %w", field.name, err)
+		}
+	}
+	for i, t := range r.Triggers {
+		if err := t.check(); err != nil {
+			return fmt.Sprintf("triggers[%d]", i), fmt.Errorf("triggers: %w", err)
+		}
+	}
+	for i, d := range r.Derive {
+		if err := d.check(); err != nil {
+			return fmt.Sprintf("derive[%d]", i), fmt.Errorf("derive: %w", err)
+		}
+	}
+	if r.Operator != nil {
+		for i, image := range r.Operator.Images {
+			if !imageForm.MatchString(image) || repositoryOf(image) != image {
+				return fmt.Sprintf("operator.images[%d]", i), fmt.Errorf("operator: image %q is not a repository without registry, tag and digest, as kubevirt/cdi-operator", image)
 			}
 		}
 	}
-	for _, t := range r.Triggers {
-		if err := (Kind{Group: t.Group, Kind: t.Kind, Plural: t.Plural, Scope: t.Scope}).check(nil); err != nil {
-			return fmt.Errorf("triggers: %w", err)
-		}
-		if t.Ready != nil && (t.Ready.Current == "" || !strings.HasPrefix(t.Ready.APIVersion, t.Group+"/")) {
-			return fmt.Errorf("triggers: %s: ready needs current, and an apiVersion of group %s", t.Kind, t.Group)
-		}
+	return "", nil
+}
+
+// known checks what says how something is known.
+func known(sources []string, confidence Confidence) (string, error) {
+	switch {
+	case !slices.Contains([]Confidence{Run, Source, OldSource, Memory}, confidence):
+		return "confidence", fmt.Errorf("confidence %q is unknown", confidence)
+	case len(sources) == 0:
+		return "sources", fmt.Errorf("sources are empty: say where it was read")
 	}
-	for _, d := range r.Derive {
-		if err := d.check(); err != nil {
-			return fmt.Errorf("derive: %w", err)
-		}
+	return "", nil
+}
+
+func (t Trigger) check() error {
+	if err := (Kind{Group: t.Group, Kind: t.Kind, Plural: t.Plural, Scope: t.Scope}).check(nil); err != nil {
+		return err
+	}
+	if t.Ready != nil && (t.Ready.Current == "" || !strings.HasPrefix(t.Ready.APIVersion, t.Group+"/")) {
+		return fmt.Errorf("%s: ready needs current, and an apiVersion of group %s", t.Kind, t.Group)
 	}
 	return nil
+}
+
+// checkKinds also says which of them is wrong.
+func checkKinds(kinds []Kind, lists map[string][]Kind) (int, error) {
+	for i, k := range kinds {
+		if err := k.check(lists); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
 }
 
 // check is of one kind. lists are those that it may name; nil when it may name
@@ -98,8 +199,8 @@ func (k Kind) check(lists map[string][]Kind) error {
 	switch {
 	case len(validation.IsDNS1123Subdomain(k.Group)) > 0 || !strings.Contains(k.Group, "."):
 		return fmt.Errorf("kind %q: group %q is not one of a CRD", k.Kind, k.Group)
-	case k.Kind == "" || strings.ToUpper(k.Kind[:1]) != k.Kind[:1]:
-		return fmt.Errorf("group %s: kind %q does not begin with a capital letter", k.Group, k.Kind)
+	case !kindForm.MatchString(k.Kind) || k.Kind == k.Plural: // a few are in lower case: postgresql
+		return fmt.Errorf("group %s: kind %q is not the name of a kind", k.Group, k.Kind)
 	case len(validation.IsDNS1035Label(k.Plural)) > 0:
 		return fmt.Errorf("kind %s: plural %q is not the name of a resource", k.Kind, k.Plural)
 	case k.Scope != Cluster && k.Scope != Namespaced:
@@ -122,8 +223,13 @@ func (d Derivation) check() error {
 			return fmt.Errorf("%s: path %q is not names joined by dots", field, v.Path)
 		}
 	}
-	if d.If != "" && !pathForm.MatchString(d.If) {
-		return fmt.Errorf("if: path %q is not names joined by dots", d.If)
+	for field, path := range map[string]string{"if": d.If, "scopePath": d.ScopePath} {
+		if path != "" && !pathForm.MatchString(path) {
+			return fmt.Errorf("%s: path %q is not names joined by dots", field, path)
+		}
+	}
+	if d.Scope != "" && d.Scope != Cluster && d.Scope != Namespaced {
+		return fmt.Errorf("scope %q is neither %s nor %s", d.Scope, Cluster, Namespaced)
 	}
 	return nil
 }

@@ -30,11 +30,18 @@ func (r Relation) Derived(trigger *unstructured.Unstructured) ([]Kind, error) {
 
 func (d Derivation) of(trigger *unstructured.Unstructured) (*Kind, error) {
 	if d.If != "" {
-		if _, found, _ := unstructured.NestedFieldNoCopy(trigger.Object, strings.Split(d.If, ".")...); !found {
+		// A field that is null is not there.
+		if value, _, _ := unstructured.NestedFieldNoCopy(trigger.Object, strings.Split(d.If, ".")...); value == nil {
 			return nil, nil // nothing to derive, and nothing wrong
 		}
 	}
 	kind := &Kind{Scope: d.Scope}
+	if d.ScopePath != "" {
+		switch said, _, _ := unstructured.NestedString(trigger.Object, strings.Split(d.ScopePath, ".")...); Scope(said) {
+		case Cluster, Namespaced:
+			kind.Scope = Scope(said)
+		}
+	}
 	for _, field := range []struct {
 		value Value
 		into  *string
@@ -62,5 +69,21 @@ func (v Value) of(trigger *unstructured.Unstructured) (string, error) {
 	if v.Lower {
 		value = strings.ToLower(value)
 	}
+	if v.Plural {
+		value = plural(value)
+	}
 	return value, nil
+}
+
+// plural is that of a regular English word, as controllers make it that do not
+// ask for one (gobuffalo/flect, without its list of exceptions).
+func plural(word string) string {
+	switch {
+	case strings.HasSuffix(word, "y") && len(word) > 1 && !strings.ContainsRune("aeiou", rune(word[len(word)-2])):
+		return word[:len(word)-1] + "ies"
+	case strings.HasSuffix(word, "s"), strings.HasSuffix(word, "x"), strings.HasSuffix(word, "z"),
+		strings.HasSuffix(word, "ch"), strings.HasSuffix(word, "sh"):
+		return word + "es"
+	}
+	return word + "s"
 }

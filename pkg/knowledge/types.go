@@ -14,10 +14,15 @@ type File struct {
 	// APIVersion and Kind head every file.
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
-	// Lists are kinds that several relations name, by a name of their own.
+	// Lists are kinds that several relations and charts name, by a name of
+	// their own. Later files may name them too.
 	Lists map[string][]Kind `json:"lists,omitempty"`
 	// Relations are one per system and way in which it creates CRDs.
-	Relations []Relation `json:"relations"`
+	Relations []Relation `json:"relations,omitempty"`
+	// Charts are what charts register, for where they are not rendered.
+	Charts []Chart `json:"charts,omitempty"`
+	// Effects are kinds whose effect no Ready proves.
+	Effects []Effect `json:"effects,omitempty"`
 }
 
 // Class says when the CRDs of a relation come to be.
@@ -40,6 +45,9 @@ const (
 	Aggregated Class = "aggregated"
 	// Remote is that the CRDs are made in another API server.
 	Remote Class = "remote"
+	// Before is that the kinds are there before Flux reconciles anything: the
+	// distribution, or whoever bootstraps the cluster, registers them.
+	Before Class = "before"
 	// None is that the installer registers everything. It is said so that
 	// nobody looks again.
 	None Class = "none"
@@ -62,6 +70,9 @@ type Relation struct {
 	// System is the name that people know it by.
 	System string `json:"system"`
 	Class  Class  `json:"class"`
+	// Network is true for the cluster's network. Flux's own pods need one, so
+	// that what it registers is there before Flux reconciles anything.
+	Network bool `json:"network,omitempty"`
 	// Triggers are the first-order kinds whose reconciliation creates the
 	// CRDs. One of them is enough.
 	Triggers []Trigger `json:"triggers,omitempty"`
@@ -165,6 +176,9 @@ type Operator struct {
 	Namespace  string            `json:"namespace,omitempty"`
 	Deployment string            `json:"deployment,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
+	// Images are the repositories of its image, without registry, tag and
+	// digest: kubevirt/cdi-operator. A workload that runs one is the operator.
+	Images []string `json:"images,omitempty"`
 }
 
 // Trace is what a controller leaves on the CRDs that it creates.
@@ -187,6 +201,9 @@ type Derivation struct {
 	Kind   Value `json:"kind"`
 	Plural Value `json:"plural"`
 	Scope  Scope `json:"scope,omitempty"`
+	// ScopePath leads to a field that says Cluster or Namespaced. Where it says
+	// neither, Scope holds.
+	ScopePath string `json:"scopePath,omitempty"`
 	// If is a path. Where the trigger does not have it, nothing is derived.
 	If string `json:"if,omitempty"`
 }
@@ -200,6 +217,8 @@ type Value struct {
 	Default string `json:"default,omitempty"`
 	// Lower turns the value into lower case.
 	Lower bool `json:"lower,omitempty"`
+	// Plural turns it, after that, into the plural of an English word.
+	Plural bool `json:"plural,omitempty"`
 }
 
 // Second is true when the kinds of the relation are missing on a cold cluster
