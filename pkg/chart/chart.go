@@ -5,6 +5,7 @@ package chart
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -18,10 +19,14 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/release"
 )
 
-// Charts are those that the HelmReleases of one cluster name.
+// Charts are those that the HelmReleases of one cluster name. They are safe for
+// concurrent use where what they were made with is.
 type Charts struct {
+	// live is nil without a cluster.
 	live, authored Find
 	artifacts      artifacts
+	// offline is nil with a cluster.
+	offline *offline
 }
 
 // artifacts is what source-controller has made; a *build.Fetcher.
@@ -50,17 +55,29 @@ type Chart struct {
 	Origin string
 	// Notes are what a reader of the outcome has to know.
 	Notes []string
+	// Unknown are the ConfigMaps and Secrets of spec.valuesFrom whose values are
+	// not known without a cluster, so that they are not among the values: what
+	// is rendered is then a guess.
+	Unknown []flux.Ref
 
 	object *helmv2.HelmRelease
 	chart  *helmchart.Chart
 	values common.Values
 	hidden hidden
+	// missing are the dependencies that could not be had, by name or alias. They
+	// are in the way when the values enable them.
+	missing map[string]*RemoteError
 }
+
+// ErrElsewhere is wrapped by what Load says of a HelmRelease that is installed
+// on another cluster.
+var ErrElsewhere = errors.New("it is installed on another cluster (spec.kubeConfig), so the CRDs of its chart belong there")
 
 // Load finds the chart that Flux reconciles for the HelmRelease namespace/name:
 // the artifact that source-controller has made of it, and where there is none,
 // the same chart from its own source. The errors name the object that is in
-// the way, and hold no value of a Secret; a *NotFoundError is among them.
+// the way, and hold no value of a Secret; a *NotFoundError is among them, and
+// without a cluster a *RemoteError.
 func (c *Charts) Load(ctx context.Context, namespace, name string) (*Chart, error) {
 	out := &Chart{Release: ref(flux.HelmReleaseKind, namespace, name), object: &helmv2.HelmRelease{}}
 	if err := c.read(ctx, out.Release, flux.Ref{}, out.object); err != nil {
@@ -69,20 +86,20 @@ func (c *Charts) Load(ctx context.Context, namespace, name string) (*Chart, erro
 	spec := &out.object.Spec
 	switch {
 	case spec.KubeConfig != nil:
-		return nil, fmt.Errorf("%s is installed on another cluster (spec.kubeConfig), so the CRDs of its chart belong there", out.Release)
+		return nil, fmt.Errorf("%s: %w", out.Release, ErrElsewhere)
 	case (spec.Chart == nil) == (spec.ChartRef == nil):
 		return nil, fmt.Errorf("%s needs one of spec.chart and spec.chartRef, and helm-controller accepts nothing else", out.Release)
 	}
 	found, err := c.find(ctx, out.object)
 	if err != nil {
-		return nil, fmt.Errorf("chart of %s: %w", out.Release, err)
+		return nil, remoteOf(out.Release, fmt.Errorf("chart of %s: %w", out.Release, err))
 	}
-	out.chart, out.Origin = found.chart, found.origin
+	out.chart, out.Origin, out.missing = found.chart, found.origin, found.missing
 	out.Name, out.Version = found.chart.Metadata.Name, found.chart.Metadata.Version
-	if out.values, err = c.values(ctx, out.object, &out.hidden); err != nil {
+	if err := c.fillValues(ctx, out); err != nil {
 		return nil, err
 	}
-	if len(spec.PostRenderers) > 0 {
+	if len(spec.PostRenderers) > 0 && c.offline == nil {
 		out.Notes = append(out.Notes, fmt.Sprintf("the postRenderers of %s are not applied to its CRDs", out.Release))
 	}
 	return out, nil

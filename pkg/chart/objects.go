@@ -5,7 +5,9 @@ package chart
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,10 +55,15 @@ type NotFoundError struct {
 	Ref flux.Ref
 	// By is what names it, the zero Ref for what the caller asked for.
 	By flux.Ref
+	// offline is true when there was no cluster to look at.
+	offline bool
 }
 
 func (e *NotFoundError) Error() string {
 	text := fmt.Sprintf("%s exists neither on the cluster nor in what a tier would apply", e.Ref)
+	if e.offline {
+		text = fmt.Sprintf("%s is nothing that a tier of the repository applies", e.Ref)
+	}
 	if e.By != (flux.Ref{}) {
 		text += fmt.Sprintf(", and %s names it", e.By)
 	}
@@ -93,21 +100,23 @@ func liveObjects(client dynamic.Interface, served []flux.Resource) Find {
 // read decodes the object into a typed one: the live one, else the one that a
 // tier would apply. It returns a *NotFoundError when there is none.
 func (c *Charts) read(ctx context.Context, ref, by flux.Ref, into any) error {
-	u, err := c.live(ctx, ref)
-	if err != nil {
-		return err
+	var u *unstructured.Unstructured
+	var err error
+	if c.live != nil {
+		if u, err = c.live(ctx, ref); err != nil {
+			return err
+		}
 	}
 	if u == nil && c.authored != nil {
 		if u, err = c.authored(ctx, ref); err != nil {
 			return err
 		}
 		if u != nil && encrypted(u) {
-			return fmt.Errorf("%s is encrypted in git and not on the cluster yet, so its values are not known: "+
-				"let the tier that applies it run first", ref)
+			return &encryptedError{ref}
 		}
 	}
 	if u == nil {
-		return &NotFoundError{Ref: ref, By: by}
+		return &NotFoundError{Ref: ref, By: by, offline: c.offline != nil}
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into); err != nil {
 		// The words of the decoder quote what they trip over.
@@ -119,8 +128,34 @@ func (c *Charts) read(ctx context.Context, ref, by flux.Ref, into any) error {
 	return nil
 }
 
-// encrypted is true for what SOPS has encrypted.
-func encrypted(u *unstructured.Unstructured) bool {
-	_, ok := u.Object["sops"]
-	return ok
+// encryptedError says that an object is known in its encrypted form alone.
+type encryptedError struct{ ref flux.Ref }
+
+func (e *encryptedError) Error() string {
+	return fmt.Sprintf("%s is encrypted in git and not on the cluster yet, so its values are not known: "+
+		"let the tier that applies it run first", e.ref)
 }
+
+// encrypted is true for what SOPS has encrypted, and for what kustomize has
+// generated from an encrypted file.
+func encrypted(u *unstructured.Unstructured) bool {
+	if _, ok := u.Object["sops"]; ok {
+		return true
+	}
+	for _, field := range []string{"data", "stringData"} {
+		values, _ := u.Object[field].(map[string]any)
+		for _, value := range values {
+			text, _ := value.(string)
+			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && u.GetKind() == secretKind {
+				text = string(decoded)
+			}
+			if strings.Contains(text, cipherText) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cipherText begins each value that SOPS has encrypted.
+const cipherText = "ENC[AES256_GCM,"

@@ -4,12 +4,14 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +19,6 @@ import (
 	"github.com/fluxcd/pkg/version"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	helmchart "helm.sh/helm/v4/pkg/chart/v2"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
@@ -51,33 +52,29 @@ func (a account) registry(name string, insecure bool) (*remote.Repository, error
 // pullChart takes a chart from a registry as source-controller does: a whole
 // version is the tag itself, anything else a range among the tags
 // (source-controller internal/helm/repository oci_chart_repository.go).
-func pullChart(ctx context.Context, a account, name string, insecure bool, wanted string) (*helmchart.Chart, string, error) {
+func pullChart(ctx context.Context, a account, name string, insecure bool, wanted string) (*packed, error) {
 	r, err := a.registry(name, insecure)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	chosen := wanted
 	if _, err := version.ParseVersion(wanted); err != nil {
 		tags, err := listTags(ctx, r)
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		best, err := choose(tags, wanted)
 		if err != nil {
-			return nil, "", fmt.Errorf("chart %s: %w", name, err)
+			return nil, fmt.Errorf("chart %s: %w", name, err)
 		}
 		chosen = best.Version
 	}
 	// A tag cannot hold a +.
-	raw, _, err := pull(ctx, r, strings.ReplaceAll(chosen, "+", "_"), chartLayers()...)
+	raw, digest, err := pull(ctx, r, strings.ReplaceAll(chosen, "+", "_"), chartLayers()...)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	loaded, err := load(raw)
-	if err != nil {
-		return nil, "", fmt.Errorf("%s:%s is no chart: %w", name, chosen, err)
-	}
-	return loaded, fmt.Sprintf("oci://%s:%s", name, chosen), nil
+	return &packed{raw: raw, Version: chosen, Origin: fmt.Sprintf("oci://%s:%s", name, chosen), Digest: digest}, nil
 }
 
 func listTags(ctx context.Context, r *remote.Repository) ([]offered, error) {
@@ -167,7 +164,7 @@ func registryWords(r *remote.Repository, reference string, err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return fmt.Errorf("%s cannot be fetched from here, and source-controller has not made the chart yet: %w", at, err)
+	return fmt.Errorf("%s cannot be fetched from here: %w", at, err)
 }
 
 // dockerAccount is the entry for the host of a docker configuration.
@@ -210,40 +207,59 @@ func (c *Charts) pullRepository(ctx context.Context, at flux.Ref, repository *so
 	if r := repository.Spec.CertSecretRef; r != nil {
 		certSecretRef = r.Name
 	}
-	if err := withoutProvider(at, repository.Spec.Provider, secretRef); err != nil {
+	if err := c.withoutProvider(at, repository.Spec.Provider, secretRef); err != nil {
 		return nil, err
-	}
-	host, _, _ := strings.Cut(name, "/")
-	a, err := c.account(ctx, at, host, secretRef, certSecretRef)
-	if err != nil {
-		return nil, err
-	}
-	r, err := a.registry(name, repository.Spec.Insecure)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
-	}
-	reference, err := referenceOf(ctx, r, repository.Spec.Reference)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
 	}
 	var mediaTypes []string
 	if s := repository.Spec.LayerSelector; s != nil && s.MediaType != "" {
 		mediaTypes = []string{s.MediaType}
 	}
-	raw, digest, err := pull(ctx, r, reference, mediaTypes...)
+	p, err := c.obtain(ctx, requestOf(repository), func(ctx context.Context) (*packed, error) {
+		host, _, _ := strings.Cut(name, "/")
+		a, err := c.account(ctx, at, host, secretRef, certSecretRef)
+		if err != nil {
+			return nil, err
+		}
+		r, err := a.registry(name, repository.Spec.Insecure)
+		if err != nil {
+			return nil, err
+		}
+		reference, err := referenceOf(ctx, r, repository.Spec.Reference)
+		if err != nil {
+			return nil, err
+		}
+		raw, digest, err := pull(ctx, r, reference, mediaTypes...)
+		return &packed{raw: raw, Version: reference, Origin: fmt.Sprintf("oci://%s:%s", name, reference), Digest: digest}, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}
 	// Whether the layer is copied or unpacked and packed again: the archive
 	// that helm-controller gets holds the same chart.
-	loaded, err := load(raw)
+	loaded, err := load(p.raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s: oci://%s:%s is no chart: %w", at, name, reference, err)
+		return nil, fmt.Errorf("%s: %s is no chart: %w", at, p.Origin, err)
 	}
-	if loaded.Metadata.Version, err = withRevision(loaded.Metadata.Version, digest); err != nil {
+	if loaded.Metadata.Version, err = withRevision(loaded.Metadata.Version, p.Digest); err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}
-	return &found{loaded, fmt.Sprintf("oci://%s:%s", name, reference)}, nil
+	return &found{chart: loaded, origin: p.Origin}, nil
+}
+
+// requestOf is what an OCIRepository asks for. The chart is not named; by
+// convention it is the last part of the URL.
+func requestOf(repository *sourcev1.OCIRepository) request {
+	q := request{URL: repository.Spec.URL, Chart: path.Base(repository.Spec.URL), Wanted: "latest"}
+	if r := repository.Spec.Reference; r != nil {
+		q.Wanted = cmp.Or(r.Digest, r.SemVer, r.Tag, q.Wanted)
+		if r.Digest == "" && r.SemVer != "" {
+			q.More = r.SemverFilter
+		}
+	}
+	if s := repository.Spec.LayerSelector; s != nil {
+		q.More += " " + s.MediaType
+	}
+	return q
 }
 
 // referenceOf is the tag or digest that spec.ref means: the digest before the

@@ -4,12 +4,10 @@
 package chart
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -19,11 +17,10 @@ import (
 	"github.com/fluxcd/pkg/chartutil"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
+	helmchart "helm.sh/helm/v4/pkg/chart/v2"
 	helmutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
@@ -33,31 +30,6 @@ const (
 	notes    = "NOTES.txt"
 )
 
-// Server is what a chart may ask about the server that it is rendered for.
-type Server struct {
-	// Version is the API server's, as v1.37.2.
-	Version string
-	// Kinds are those that it serves.
-	Kinds []schema.GroupVersionKind
-}
-
-func (s Server) capabilities() (*common.Capabilities, error) {
-	caps := common.DefaultCapabilities.Copy()
-	parsed, err := common.ParseKubeVersion(s.Version)
-	if err != nil {
-		return nil, fmt.Errorf("server version %q: %w", s.Version, err)
-	}
-	caps.KubeVersion = *parsed
-	// Group and version, and each with its kinds (helm pkg/action GetVersionSet).
-	known := map[string]bool{}
-	for _, kind := range s.Kinds {
-		version := kind.GroupVersion().String()
-		known[version], known[path.Join(version, kind.Kind)] = true, true
-	}
-	caps.APIVersions = slices.Sorted(maps.Keys(known))
-	return caps, nil
-}
-
 // Definitions renders the chart as helm-controller would install it, with
 // override laid over the values, and returns the CustomResourceDefinitions:
 // those of crds/ folders, those of templates and those that are hooks, each
@@ -66,31 +38,46 @@ func (s Server) capabilities() (*common.Capabilities, error) {
 //
 // The chart is used up: it is rendered once. An error names the file and holds
 // no value of a Secret; it is a *SlowError where ctx has a deadline and a
-// template runs beyond it, which nothing can stop.
+// template runs beyond it, of which Render says more.
 func (c *Chart) Definitions(ctx context.Context, server Server, override map[string]any) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	err := c.inTime(ctx, func() (err error) {
+		all, err = c.definitions(ctx, server, override)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// inTime waits for what renders the chart no longer than ctx allows.
+func (c *Chart) inTime(ctx context.Context, render func() error) error {
 	start := time.Now()
-	type outcome struct {
-		all []*unstructured.Unstructured
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		all, err := c.definitions(server, override)
-		done <- outcome{all, err}
-	}()
-	var o outcome
+	done := make(chan error, 1)
+	go func() { done <- render() }()
+	var err error
 	select {
-	case o = <-done:
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, &SlowError{c, time.Since(start).Round(time.Second)}
+	case err = <-done:
+		if err == nil {
+			return nil
 		}
-		return nil, ctx.Err()
+	case <-ctx.Done():
 	}
-	if o.err != nil {
-		return nil, c.hidden.redact(fmt.Errorf("chart %s %s of %s cannot be rendered: %w", c.Name, c.Version, c.Release, oneLine(o.err)))
+	switch { // templates that are stopped fail in words of their own
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &SlowError{c, time.Since(start).Round(time.Second)}
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return o.all, nil
+	if remote, ok := errors.AsType[*RemoteError](err); ok {
+		return fmt.Errorf("chart %s %s of %s: %w", c.Name, c.Version, c.Release, remote)
+	}
+	guess := ""
+	if len(c.Unknown) > 0 {
+		guess = fmt.Sprintf(" without the values of %s, which are not known", c.Unknown[0])
+	}
+	return c.hidden.redact(fmt.Errorf("chart %s %s of %s cannot be rendered%s: %w", c.Name, c.Version, c.Release, guess, oneLine(err)))
 }
 
 // SlowError says that a chart was not rendered in time.
@@ -106,20 +93,75 @@ func (e *SlowError) Error() string {
 // ExitCode is 4, past a deadline.
 func (*SlowError) ExitCode() int { return 4 }
 
-func (c *Chart) definitions(server Server, override map[string]any) ([]*unstructured.Unstructured, error) {
-	caps, err := server.capabilities()
-	if err != nil {
-		return nil, err
-	}
-	if wants := c.chart.Metadata.KubeVersion; wants != "" && !helmutil.IsCompatibleRange(wants, caps.KubeVersion.String()) {
-		return nil, fmt.Errorf("it requires Kubernetes %s and the server is %s", wants, server.Version)
-	}
+func (c *Chart) definitions(ctx context.Context, server Server, override map[string]any) ([]*unstructured.Unstructured, error) {
 	over, err := plain(override)
 	if err != nil {
 		return nil, fmt.Errorf("the override's values: %w", err)
 	}
 	c.values = chartutil.MergeMaps(c.values, over)
+	if err := c.enable(server); err != nil {
+		return nil, err
+	}
+	files, err := c.files(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*unstructured.Unstructured{}
+	if err := c.folders(found); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := collect(name, files[name], found); err != nil {
+			return nil, err
+		}
+	}
+	return byName(found), nil
+}
+
+// enable takes out the dependencies that the values switch off.
+func (c *Chart) enable(server Server) error {
+	caps, err := server.capabilities()
+	if err != nil {
+		return err
+	}
+	if wants := c.chart.Metadata.KubeVersion; wants != "" && !helmutil.IsCompatibleRange(wants, caps.KubeVersion.String()) {
+		return fmt.Errorf("it requires Kubernetes %s and the server is %s", wants, server.Version)
+	}
 	if err := helmutil.ProcessDependencies(c.chart, c.values); err != nil {
+		return err
+	}
+	for left := []*helmchart.Chart{c.chart}; len(left) > 0; left = left[1:] {
+		for _, d := range left[0].Metadata.Dependencies {
+			name := cmp.Or(d.Alias, d.Name)
+			has := slices.ContainsFunc(left[0].Dependencies(), func(each *helmchart.Chart) bool { return each.Name() == name })
+			if remote := c.missing[name]; remote != nil && !has {
+				remote.Release = c.Release
+				return remote
+			}
+		}
+		left = append(left, left[0].Dependencies()...)
+	}
+	return nil
+}
+
+// folders are the CustomResourceDefinitions of crds/ folders, by name.
+func (c *Chart) folders(into map[string]*unstructured.Unstructured) error {
+	for _, crd := range c.chart.CRDObjects() {
+		if err := collect(crd.Filename, string(crd.File.Data), into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxRendered is in bytes. A release that is larger does not fit into the Secret
+// that Helm keeps it in, by far.
+const maxRendered = 64 << 20
+
+// files are what the templates make, by the template's name.
+func (c *Chart) files(ctx context.Context, server Server) (map[string]string, error) {
+	caps, err := server.capabilities()
+	if err != nil {
 		return nil, err
 	}
 	skipSchema := c.object.Spec.Install != nil && c.object.Spec.Install.DisableSchemaValidation
@@ -130,25 +172,26 @@ func (c *Chart) definitions(server Server, override map[string]any) ([]*unstruct
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.Render(c.chart, values)
+	files, err := engine.Engine{CustomTemplateFuncs: bounded(ctx)}.Render(c.chart, values)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]*unstructured.Unstructured{}
-	for _, crd := range c.chart.CRDObjects() {
-		if err := collect(crd.Filename, string(crd.File.Data), found); err != nil {
-			return nil, err
+	size := 0
+	for name, text := range files {
+		if size += len(text); size > maxRendered {
+			return nil, fmt.Errorf("its templates make more than %d MiB", maxRendered>>20)
+		}
+		// Helm's own test, and what partials leave (pkg/action action.go
+		// renderResources, pkg/release/v1/util manifest_sorter.go).
+		if strings.HasSuffix(name, notes) || strings.HasPrefix(path.Base(name), "_") {
+			delete(files, name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if path.Base(name) == notes {
-			continue
-		}
-		if err := collect(name, files[name], found); err != nil {
-			return nil, err
-		}
-	}
-	return slices.SortedFunc(maps.Values(found), func(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) }), nil
+	return files, nil
+}
+
+func byName(all map[string]*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.SortedFunc(maps.Values(all), func(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
 }
 
 // plain gives values the types that Helm reads from YAML.
@@ -158,62 +201,6 @@ func plain(values map[string]any) (common.Values, error) {
 		return nil, err
 	}
 	return common.ReadValues(text)
-}
-
-// collect adds the CustomResourceDefinitions among the documents of a file.
-func collect(file, text string, into map[string]*unstructured.Unstructured) error {
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		// Most of a chart is something else, and is not worth parsing.
-		if !strings.Contains(string(document), crdKind) {
-			continue
-		}
-		var object map[string]any
-		if err := yaml.Unmarshal(document, &object); err != nil {
-			return fmt.Errorf("%s: a document with a %s is no YAML object: %w", file, crdKind, err)
-		}
-		if err := keep(file, object, into); err != nil {
-			return err
-		}
-	}
-}
-
-func keep(file string, object map[string]any, into map[string]*unstructured.Unstructured) error {
-	u := &unstructured.Unstructured{Object: object}
-	if items, ok := object["items"].([]any); ok && strings.HasSuffix(u.GetKind(), "List") {
-		for _, item := range items {
-			if each, ok := item.(map[string]any); ok {
-				if err := keep(file, each, into); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	gvk := u.GroupVersionKind()
-	if gvk.Kind != crdKind || gvk.Group != crdGroup {
-		return nil
-	}
-	if gvk.Version != "v1" {
-		return fmt.Errorf("%s: %s %s is of %s, which no server since Kubernetes 1.22 accepts: take a newer version of the chart",
-			file, crdKind, u.GetName(), u.GetAPIVersion())
-	}
-	if u.GetName() == "" {
-		return fmt.Errorf("%s: a %s has no name", file, crdKind)
-	}
-	// The server writes it, and what generators leave of it is no status.
-	unstructured.RemoveNestedField(object, "status")
-	unstructured.RemoveNestedField(object, "metadata", "creationTimestamp")
-	unstructured.RemoveNestedField(object, "metadata", "namespace")
-	into[u.GetName()] = u
-	return nil
 }
 
 func oneLine(err error) error {

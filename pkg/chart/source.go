@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -27,6 +28,8 @@ import (
 type found struct {
 	chart  *helmchart.Chart
 	origin string
+	// missing are dependencies that lie elsewhere, by name or alias.
+	missing map[string]*RemoteError
 }
 
 // find is the chart that the HelmRelease names, from what source-controller
@@ -88,19 +91,28 @@ func (c *Charts) findRef(ctx context.Context, by, at flux.Ref) (*found, error) {
 	case helmChart:
 		var made sourcev1.HelmChart
 		if err := c.read(ctx, at, by, &made); err != nil {
-			return nil, err
+			return nil, c.unnamed(err, "", "")
 		}
 		return c.findChart(ctx, at, &made)
 	case ociRepository:
+		if tree, err := c.tree(ctx, at); err != nil || tree != nil {
+			return c.fromRoot(ctx, at, tree, err)
+		}
 		var repository sourcev1.OCIRepository
 		if err := c.read(ctx, at, by, &repository); err != nil {
-			return nil, err
+			return nil, c.unnamed(err, "", "")
 		}
 		if !reconciled(repository.Generation, repository.Status.ObservedGeneration, repository.Status.Conditions, repository.Status.Artifact) {
 			return c.pullRepository(ctx, at, &repository)
 		}
 		return c.fromArtifact(ctx, at, repository.Status.Artifact, true)
 	case externalArtifact:
+		if tree, err := c.tree(ctx, at); err != nil || tree != nil {
+			return c.fromRoot(ctx, at, tree, err)
+		}
+		if c.offline != nil {
+			return nil, &RemoteError{Err: fmt.Errorf("only the controller of %s knows its chart", at)}
+		}
 		var external sourcev1.ExternalArtifact
 		if err := c.read(ctx, at, by, &external); err != nil {
 			return nil, err
@@ -146,7 +158,7 @@ func (c *Charts) fromArtifact(ctx context.Context, at flux.Ref, a *meta.Artifact
 			return nil, fmt.Errorf("the artifact of %s: %w", at, err)
 		}
 	}
-	return &found{loaded, fmt.Sprintf("the artifact of %s", at)}, nil
+	return &found{chart: loaded, origin: fmt.Sprintf("the artifact of %s", at)}, nil
 }
 
 func sourceOf(at flux.Ref, a *meta.Artifact) flux.Source {
@@ -165,23 +177,34 @@ func load(raw []byte) (*helmchart.Chart, error) {
 // the HelmChart yet, or it is behind.
 func (c *Charts) source(ctx context.Context, by flux.Ref, want *sourcev1.HelmChart) (*found, error) {
 	at := ref(want.Spec.SourceRef.Kind, by.Namespace, want.Spec.SourceRef.Name)
+	if tree, err := c.tree(ctx, at); err != nil {
+		return nil, err
+	} else if tree != nil && (at.Kind == gitRepository || at.Kind == bucket) {
+		return c.fromFolder(ctx, at, tree, "", want)
+	}
 	switch at.Kind {
 	case helmRepository:
 		var repository sourcev1.HelmRepository
 		if err := c.read(ctx, at, by, &repository); err != nil {
-			return nil, err
+			return nil, c.unnamed(err, path.Base(want.Spec.Chart), want.Spec.Version)
 		}
 		return c.fromRepository(ctx, at, &repository, want)
 	case gitRepository:
 		var repository sourcev1.GitRepository
 		if err := c.read(ctx, at, by, &repository); err != nil {
-			return nil, err
+			return nil, c.unnamed(err, path.Base(want.Spec.Chart), want.Spec.Version)
+		}
+		if c.offline != nil {
+			return nil, outsideGit(at, repository.Spec.URL, want)
 		}
 		return c.fromTree(ctx, at, repository.Status.Artifact, want)
 	case bucket:
 		var b sourcev1.Bucket
 		if err := c.read(ctx, at, by, &b); err != nil {
-			return nil, err
+			return nil, c.unnamed(err, path.Base(want.Spec.Chart), want.Spec.Version)
+		}
+		if c.offline != nil {
+			return nil, outsideGit(at, b.Spec.Endpoint+"/"+b.Spec.BucketName, want)
 		}
 		return c.fromTree(ctx, at, b.Status.Artifact, want)
 	}

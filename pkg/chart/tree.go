@@ -5,6 +5,7 @@ package chart
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,22 +35,76 @@ func (c *Charts) fromTree(ctx context.Context, at flux.Ref, a *meta.Artifact, wa
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := loadFolder(tree, want.Spec.Chart)
+	return c.fromFolder(ctx, at, tree, a.Revision, want)
+}
+
+// fromFolder loads the chart that lies in a tree. revision is empty where there
+// is none yet.
+func (c *Charts) fromFolder(ctx context.Context, at flux.Ref, tree *build.Tree, revision string, want *sourcev1.HelmChart) (*found, error) {
+	f := folders{charts: c, tree: tree, missing: map[string]*RemoteError{}}
+	loaded, err := f.load(ctx, want.Spec.Chart)
 	if err != nil {
 		return nil, fmt.Errorf("path %s of %s: %w", want.Spec.Chart, at, err)
 	}
 	if err := mergeFiles(loaded, want, func(name string) ([]byte, error) { return readFile(tree, name) }); err != nil {
 		return nil, fmt.Errorf("chart %s of %s: %w", want.Spec.Chart, at, err)
 	}
-	if err := revise(loaded, want, a.Revision); err != nil {
+	if err := revise(loaded, want, revision); err != nil {
 		return nil, err
 	}
-	return &found{loaded, fmt.Sprintf("path %s of %s at %s", want.Spec.Chart, at, a.Revision)}, nil
+	origin := fmt.Sprintf("path %s of %s", want.Spec.Chart, at)
+	if revision != "" {
+		origin += " at " + revision
+	}
+	return &found{chart: loaded, origin: origin, missing: f.missing}, nil
 }
 
-// loadFolder loads a chart with the dependencies that lie beside it.
-func loadFolder(tree *build.Tree, name string) (*helmchart.Chart, error) {
-	path, err := tree.Path(name)
+// fromRoot loads the chart that is all of a tree, in a folder of its own as Helm
+// packs it or without one.
+func (c *Charts) fromRoot(ctx context.Context, at flux.Ref, tree *build.Tree, err error) (*found, error) {
+	if err != nil {
+		return nil, err
+	}
+	root, err := tree.Path(".")
+	if err != nil {
+		return nil, err
+	}
+	name := "."
+	if inside, err := filepath.Glob(filepath.Join(root, "*", chartFile)); err == nil && len(inside) == 1 {
+		if _, err := os.Stat(filepath.Join(root, chartFile)); err != nil {
+			name = filepath.Base(filepath.Dir(inside[0]))
+		}
+	}
+	f := folders{charts: c, tree: tree, missing: map[string]*RemoteError{}}
+	loaded, err := f.load(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	return &found{chart: loaded, origin: "the files of " + at.String(), missing: f.missing}, nil
+}
+
+// chartFile is what makes a folder a chart.
+const chartFile = "Chart.yaml"
+
+// maxNested bounds how deep dependencies lie in each other: one may name itself.
+const maxNested = 16
+
+// folders loads charts out of a tree, with the dependencies that lie beside
+// them.
+type folders struct {
+	charts *Charts
+	tree   *build.Tree
+	depth  int
+	// missing gets the dependencies that could not be had.
+	missing map[string]*RemoteError
+}
+
+func (f *folders) load(ctx context.Context, name string) (*helmchart.Chart, error) {
+	if f.depth++; f.depth > maxNested {
+		return nil, fmt.Errorf("its dependencies lie more than %d deep in each other", maxNested)
+	}
+	defer func() { f.depth-- }()
+	path, err := f.tree.Path(name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,22 +119,46 @@ func loadFolder(tree *build.Tree, name string) (*helmchart.Chart, error) {
 	for _, d := range loaded.Dependencies() {
 		vendored[d.Name()] = true
 	}
+	if loaded.Metadata == nil { // Validate says so
+		return loaded, loaded.Validate()
+	}
 	for _, d := range loaded.Metadata.Dependencies {
-		if vendored[d.Name] {
+		if d == nil || vendored[d.Name] {
 			continue
 		}
-		beside, local := strings.CutPrefix(d.Repository, "file://")
-		if !local {
-			return nil, fmt.Errorf("it depends on chart %s of %s, which source-controller fetches when it packs it: "+
-				"let Flux reconcile the HelmRelease first, or commit the dependency (helm dependency build)", d.Name, withoutUser(d.Repository))
+		dependency, err := f.dependency(ctx, name, d)
+		if err != nil {
+			return nil, err
 		}
-		dependency, err := loadFolder(tree, filepath.Join(name, beside))
+		if dependency != nil {
+			vendored[d.Name] = true // an alias is of the same chart
+			loaded.AddDependency(dependency)
+		}
+	}
+	return loaded, loaded.Validate()
+}
+
+// dependency is nil for one that is elsewhere, and may not be needed.
+func (f *folders) dependency(ctx context.Context, name string, d *helmchart.Dependency) (*helmchart.Chart, error) {
+	if beside, local := strings.CutPrefix(d.Repository, "file://"); local {
+		dependency, err := f.load(ctx, filepath.Join(name, beside))
 		if err != nil {
 			return nil, fmt.Errorf("its dependency %s: %w", d.Name, err)
 		}
-		loaded.AddDependency(dependency)
+		return dependency, nil
 	}
-	return loaded, loaded.Validate()
+	if f.charts.offline == nil {
+		return nil, fmt.Errorf("it depends on chart %s of %s, which source-controller fetches when it packs it: "+
+			"let Flux reconcile the HelmRelease first, or commit the dependency (helm dependency build)", d.Name, withoutUser(d.Repository))
+	}
+	dependency, err := f.charts.remoteDependency(ctx, d)
+	var remote *RemoteError
+	if errors.As(err, &remote) {
+		remote.Key = cmp.Or(d.Alias, d.Name)
+		f.missing[remote.Key] = remote
+		return nil, nil
+	}
+	return dependency, err
 }
 
 // relative keeps the place of the tree on this machine out of the message.

@@ -7,11 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
-	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/chartutil"
 	"github.com/go-logr/logr"
-	"helm.sh/helm/v4/pkg/chart/common"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,21 +20,61 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
-// values composes them with helm-controller's own code. What came out of
-// Secrets is added to hide.
-func (c *Charts) values(ctx context.Context, hr *helmv2.HelmRelease, hide *hidden) (common.Values, error) {
-	by := ref(flux.HelmReleaseKind, hr.Namespace, hr.Name)
-	reader := &valuesReader{charts: c, by: by, hide: hide}
-	values, err := chartutil.ChartValuesFromReferences(ctx, logr.Discard(), reader, hr.Namespace, hr.GetValues(), hr.Spec.ValuesFrom...)
+// fillValues composes the values with helm-controller's own code. What came out
+// of Secrets is hidden from errors.
+func (c *Charts) fillValues(ctx context.Context, into *Chart) (err error) {
+	hr := into.object
+	reader := &valuesReader{charts: c, by: into.Release, hide: &into.hidden}
+	from := hr.Spec.ValuesFrom
+	if c.offline != nil {
+		if from, err = c.knownValues(ctx, into); err != nil {
+			return err
+		}
+	}
+	into.values, err = chartutil.ChartValuesFromReferences(ctx, logr.Discard(), reader, hr.Namespace, hr.GetValues(), from...)
 	var bad *chartutil.ErrValuesReference
 	switch {
 	case err == nil:
-		return values, nil
+		return nil
 	case errors.As(err, &bad):
 		// The chain below it quotes values. The reason is one of a few words.
-		return nil, fmt.Errorf("values of %s: %s %s, key %q: %w", by, bad.Kind, bad.Name, bad.Key, bad.Reason)
+		return fmt.Errorf("values of %s: %s %s, key %q: %w", into.Release, bad.Kind, bad.Name, bad.Key, bad.Reason)
 	}
-	return nil, hide.redact(fmt.Errorf("values of %s: %w", by, err))
+	return into.hidden.redact(fmt.Errorf("values of %s: %w", into.Release, err))
+}
+
+// knownValues are the entries of valuesFrom that the repository knows the values
+// of. What is optional and not there is left to helm-controller's code, which
+// goes on without it.
+func (c *Charts) knownValues(ctx context.Context, into *Chart) ([]meta.ValuesReference, error) {
+	var known []meta.ValuesReference
+	for _, entry := range into.object.Spec.ValuesFrom {
+		at := ref(entry.Kind, into.object.Namespace, entry.Name)
+		if entry.Kind != configMapKind && entry.Kind != secretKind {
+			known = append(known, entry) // it is refused
+			continue
+		}
+		err := c.read(ctx, at, into.Release, &struct{}{})
+		var missing *NotFoundError
+		var sealed *encryptedError
+		var why string
+		switch {
+		case err == nil, errors.As(err, &missing) && entry.Optional:
+			known = append(known, entry)
+			continue
+		case errors.As(err, &missing):
+			why = "no tier of the repository applies it"
+		case errors.As(err, &sealed):
+			why = "it is encrypted"
+		default:
+			return nil, into.hidden.redact(fmt.Errorf("values of %s: %w", into.Release, err))
+		}
+		if !slices.Contains(into.Unknown, at) {
+			into.Unknown = append(into.Unknown, at)
+			into.Notes = append(into.Notes, fmt.Sprintf("the values that %s takes from %s are not known, because %s", into.Release, at, why))
+		}
+	}
+	return known, nil
 }
 
 // valuesReader is the client that chartutil reads through.

@@ -19,6 +19,8 @@ type offered struct {
 	Version string    `json:"version"`
 	URLs    []string  `json:"urls"`
 	Created time.Time `json:"created"`
+	// Digest is the archive's SHA-256, empty where the index has none.
+	Digest string `json:"digest"`
 }
 
 // choose is the version that source-controller takes: the one that is named,
