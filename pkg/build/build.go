@@ -42,6 +42,15 @@ type Builder struct {
 	CustomStageKinds map[schema.GroupKind]struct{}
 	// NoCrossNamespaceRefs is flag --no-cross-namespace-refs.
 	NoCrossNamespaceRefs bool
+	// UnknownVariables builds a tier although an object that its
+	// substituteFrom names is nowhere: somebody makes it by hand, say. Variables
+	// without a value and without a default then become placeholders, which
+	// IsUnknown recognises; Result.Absent names the object.
+	UnknownVariables bool
+	// Built, where set, is called by Follow with each tier that was built, and
+	// again when it was built anew; not concurrently, and in the order of the
+	// answer among tiers that were built at the same time.
+	Built func(*Result)
 	// AllowRemoteBases lets kustomize fetch over the network, with git where
 	// the base is a repository, as the controller does unless it runs with
 	// --no-remote-bases.
@@ -53,19 +62,27 @@ type Builder struct {
 // the tier, and name files relative to the tree. A *RemoteBaseError is among
 // them where the controller would have used the network.
 func (b Builder) Build(ctx context.Context, tier *unstructured.Unstructured, tree *Tree) (*Result, error) {
-	result, _, err := b.build(ctx, tier, tree)
-	return result, err
+	return b.build(ctx, tier, tree, newVarReader(b.Variables))
 }
 
-// build also returns which variables led nowhere when it fails.
-func (b Builder) build(ctx context.Context, tier *unstructured.Unstructured, tree *Tree) (*Result, map[varKey]bool, error) {
-	vars := newVarReader(b.Variables)
+// build also tells, in vars, which variables led nowhere when it fails.
+func (b Builder) build(ctx context.Context, tier *unstructured.Unstructured, tree *Tree, vars *varReader) (*Result, error) {
+	vars.tolerant = b.UnknownVariables
 	result, err := b.run(ctx, tier, tree, vars)
-	if err != nil {
-		key := flux.Ref{Namespace: tier.GetNamespace(), Name: tier.GetName()}.Key()
-		return nil, vars.missing, fmt.Errorf("kustomization %s: %w", key, vars.redact(tree.readable(err)))
+	if err == nil {
+		return result, nil
 	}
-	return result, vars.missing, nil
+	at, placed := PositionOf(err)
+	err = vars.redact(tree.readable(err))
+	if field, unknown := unknownIn(tier); unknown {
+		err = &UnknownError{Field: field, Err: err}
+	}
+	key := flux.Ref{Namespace: tier.GetNamespace(), Name: tier.GetName()}.Key()
+	err = fmt.Errorf("kustomization %s: %w", key, err)
+	if placed {
+		err = &placedError{at, err}
+	}
+	return nil, err
 }
 
 func (b Builder) run(ctx context.Context, tier *unstructured.Unstructured, tree *Tree, vars *varReader) (*Result, error) {
@@ -73,7 +90,7 @@ func (b Builder) run(ctx context.Context, tier *unstructured.Unstructured, tree 
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Tier: refOf(tier), Source: SourceOf(tier), tree: tree, missing: vars.missing}
+	result := &Result{Tier: refOf(tier), Source: SourceOf(tier), tree: tree}
 	if b.NoCrossNamespaceRefs && result.Source.Namespace != spec.GetNamespace() {
 		return nil, fmt.Errorf("source: can't access '%s/%s', cross-namespace references have been blocked", result.Source.Kind, result.Source.Key())
 	}
@@ -84,13 +101,16 @@ func (b Builder) run(ctx context.Context, tier *unstructured.Unstructured, tree 
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("kustomization path not found: %w", err)
 	}
-	files, err := b.generate(tree, dir, typed)
-	if err != nil {
-		return nil, fmt.Errorf("build: %w", err)
-	}
-	resources, err := b.kustomize(ctx, spec, typed, files, dir, vars)
-	if err != nil {
-		return nil, fmt.Errorf("build: %w", err)
+	var resources []byte
+	var files *overlay
+	if err := withSchema(func(alone bool) (err error) {
+		if files, err = b.generate(tree, dir, typed, alone); err != nil {
+			return err
+		}
+		resources, err = b.kustomize(ctx, spec, typed, files, dir, vars)
+		return err
+	}); err != nil {
+		return nil, tree.place(fmt.Errorf("build: %w", err), files, dir)
 	}
 	result.manifests = files.manifests()
 	objects, err := ssautil.ReadObjects(bytes.NewReader(resources))
@@ -100,7 +120,7 @@ func (b Builder) run(ctx context.Context, tier *unstructured.Unstructured, tree 
 	if result.Objects, result.Rejected, err = b.finish(spec, objects); err != nil {
 		return nil, fmt.Errorf("build: %w", err)
 	}
-	result.Unknown = vars.unknown()
+	result.Unknown, result.Absent = vars.unknown(), vars.absentRefs(spec)
 	result.vars = vars
 	return result, nil
 }
@@ -123,7 +143,7 @@ func decode(tier *unstructured.Unstructured) (*kustomizev1.Kustomization, unstru
 }
 
 // generate makes the kustomization file that Flux builds from, in memory.
-func (b Builder) generate(tree *Tree, dir string, typed unstructured.Unstructured) (*overlay, error) {
+func (b Builder) generate(tree *Tree, dir string, typed unstructured.Unstructured, alone bool) (*overlay, error) {
 	// Without a kustomization file Flux decodes every manifest below, and
 	// copies what an alias stands for as it does.
 	if err := tree.checkManifests(dir); err != nil {
@@ -133,7 +153,7 @@ func (b Builder) generate(tree *Tree, dir string, typed unstructured.Unstructure
 	if err != nil {
 		return nil, err
 	}
-	return newOverlay(tree, file, content, b.AllowRemoteBases)
+	return b.newOverlay(tree, file, content, alone)
 }
 
 // kustomize is the controller's build: kustomize, then the variables.
@@ -164,6 +184,9 @@ func (b Builder) substitute(ctx context.Context, spec *kustomizev1.Kustomization
 		}
 		if spec.Spec.PostBuild == nil {
 			continue
+		}
+		if err := vars.prepare(ctx, spec, typed, res); err != nil {
+			return fmt.Errorf("post build failed for '%s/%s': %w", res.GetGvk(), res.GetName(), err)
 		}
 		out, err := generator.SubstituteVariables(vars.collect(ctx), vars, typed, res,
 			generator.SubstituteWithStrict(!b.LooseSubstitution),

@@ -112,6 +112,8 @@ func TestBuildErrors(t *testing.T) {
 		spec    string
 		builder Builder
 		want    string
+		// at is where the mistake is, empty where the tier itself says it.
+		at string
 	}{{
 		name: "path missing",
 		path: "./apps/absent",
@@ -125,6 +127,7 @@ func TestBuildErrors(t *testing.T) {
 		files: map[string]string{"apps/broken.yaml": "apiVersion: v1\nkind: ConfigMap\n metadata: {\n"},
 		path:  "apps",
 		want:  "kustomization flux-system/tier: build: failed to decode Kubernetes YAML from apps/broken.yaml: ",
+		at:    "apps/broken.yaml:3",
 	}, {
 		name: "listed manifest does not parse",
 		files: map[string]string{
@@ -133,16 +136,19 @@ func TestBuildErrors(t *testing.T) {
 		},
 		path: "apps",
 		want: "accumulating resources from 'broken.yaml': MalformedYAMLError: ",
+		at:   "apps/broken.yaml:3",
 	}, {
 		name:  "listed manifest missing",
 		files: map[string]string{"apps/kustomization.yaml": "resources: [absent.yaml]\n"},
 		path:  "apps",
 		want:  "kustomization flux-system/tier: build: kustomize build failed: accumulating resources: accumulation err='accumulating resources from 'absent.yaml': open apps/absent.yaml: no such file or directory'",
+		at:    "apps/kustomization.yaml:1",
 	}, {
 		name:  "kustomization file does not parse",
 		files: map[string]string{"apps/kustomization.yaml": "resources: {\n"},
 		path:  "apps",
 		want:  "kustomization flux-system/tier: build: error converting YAML to JSON: yaml: line 1: did not find expected node content",
+		at:    "apps/kustomization.yaml:1",
 	}, {
 		name:  "component outside of the repository",
 		files: map[string]string{"apps/a.yaml": configMap("a", "k: v")},
@@ -151,20 +157,46 @@ func TestBuildErrors(t *testing.T) {
 		want:  "component path '/etc' must be local and relative",
 	}, {
 		name:  "base outside of the repository",
-		files: map[string]string{"apps/kustomization.yaml": "resources: [../../outside]\n"},
+		files: map[string]string{"apps/kustomization.yaml": "namePrefix: a-\nresources: [../../outside]\n"},
 		path:  "apps",
 		want:  "kustomization flux-system/tier: build: kustomize build failed: accumulating resources: ",
+		at:    "apps/kustomization.yaml:2",
 	}, {
 		name:  "object without a name",
 		files: map[string]string{"apps/kustomization.yaml": "resources: [a.yaml]\n", "apps/a.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {}\nstringData: {password: hunter2}\n"},
 		path:  "apps",
 		want:  "missing metadata.name in object",
+		at:    "apps/a.yaml:1",
+	}, {
+		name: "field that kustomize does not know",
+		files: map[string]string{
+			"apps/kustomization.yaml": "resources: [base]\n", "apps/base/kustomization.yaml": "resources: []\nresorces: [a.yaml]\n",
+		},
+		path: "apps",
+		want: `unknown field "resorces"`,
+		at:   "apps/base/kustomization.yaml:2",
+	}, {
+		name: "patch of what is not there",
+		files: map[string]string{
+			"apps/kustomization.yaml": "resources: [a.yaml]\npatches: [{path: patch.yaml}]\n",
+			"apps/a.yaml":             configMap("a", "k: v"), "apps/patch.yaml": "# why\n" + configMap("b", "k: v"),
+		},
+		path: "apps",
+		want: "no matches for Id ConfigMap.v1.[noGrp]/b.flux-system",
+		at:   "apps/patch.yaml:2",
+	}, {
+		name:  "the same object twice",
+		files: map[string]string{"apps/a.yaml": configMap("a", "k: v"), "apps/b.yaml": configMap("b", "k: v") + "---\n" + configMap("a", "k: v")},
+		path:  "apps",
+		want:  "may not add resource with an already registered id: ConfigMap.v1.[noGrp]/a.flux-system",
+		at:    "apps/b.yaml:9",
 	}, {
 		name:  "variable not set",
 		files: map[string]string{"apps/a.yaml": configMap("a", "k: ${B}")},
 		path:  "apps",
 		spec:  "postBuild: {substitute: {A: '1'}}",
 		want:  `kustomization flux-system/tier: build: post build failed for 'ConfigMap.v1.[noGrp]/a': envsubst error: variable substitution failed: variable not set (strict mode): "B"`,
+		at:    "apps/a.yaml:7",
 	}, {
 		name:  "variables' ConfigMap missing",
 		files: map[string]string{"apps/a.yaml": configMap("a", "k: ${B}")},
@@ -184,6 +216,7 @@ func TestBuildErrors(t *testing.T) {
 		path:  "apps",
 		spec:  "postBuild: {substitute: {A: '1'}}",
 		want:  "variable substitution failed: missing closing brace",
+		at:    "apps/a.yaml:1",
 	}, {
 		name:    "source of another namespace",
 		files:   map[string]string{"apps/a.yaml": configMap("a", "k: v")},
@@ -214,6 +247,13 @@ func TestBuildErrors(t *testing.T) {
 			}
 			if !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got  %v\nwant …%s…", err, tt.want)
+			}
+			got := ""
+			if at, placed := PositionOf(err); placed {
+				got = fmt.Sprintf("%s:%d", at.File, at.Line)
+			}
+			if got != tt.at {
+				t.Errorf("the mistake is placed at %q, want %q: %v", got, tt.at, err)
 			}
 			if !strings.HasPrefix(err.Error(), "kustomization flux-system/tier: ") {
 				t.Errorf("subject is not first: %v", err)
@@ -280,8 +320,8 @@ func TestVariablesReadOnce(t *testing.T) {
 	if _, err := (Builder{Variables: variables}).Build(t.Context(), tier, openTree(t, writeTree(t, files))); err != nil {
 		t.Fatal(err)
 	}
-	if variables.reads != 2 {
-		t.Errorf("%d reads for 20 objects and 2 references, want 2", variables.reads)
+	if reads := variables.reads.Load(); reads != 2 {
+		t.Errorf("%d reads for 20 objects and 2 references, want 2", reads)
 	}
 }
 

@@ -29,8 +29,9 @@ type overlay struct {
 	// refused is the first read that was refused. kustomize drops the error
 	// of a kustomization file that cannot be read and says that there is none.
 	refused error
-	// openAPI is true once a kustomization file sets its own schema.
-	openAPI bool
+	// alone is true when no other build runs beside this one, so that it may set
+	// its own schema.
+	alone bool
 	// read are the files that went into the build, in order, relative to the
 	// root of the tree.
 	read []string
@@ -40,9 +41,9 @@ type overlay struct {
 	parts map[string]bool
 }
 
-func newOverlay(tree *Tree, file string, generated []byte, allowRemote bool) (*overlay, error) {
+func (b Builder) newOverlay(tree *Tree, file string, generated []byte, alone bool) (*overlay, error) {
 	confined := securefs.MakeFsOnDiskSecure
-	if allowRemote {
+	if b.AllowRemoteBases {
 		confined = securefs.MakeFsOnDiskSecureBuild
 	}
 	disk, err := confined(tree.root)
@@ -51,7 +52,7 @@ func newOverlay(tree *Tree, file string, generated []byte, allowRemote bool) (*o
 	}
 	return &overlay{
 		FileSystem: disk, tree: tree, file: file, generated: generated,
-		allowRemote: allowRemote, seen: map[string]bool{}, parts: map[string]bool{},
+		allowRemote: b.AllowRemoteBases, alone: alone, seen: map[string]bool{}, parts: map[string]bool{},
 	}, nil
 }
 
@@ -77,7 +78,10 @@ func (o *overlay) inspect(path string, content []byte) error {
 	name, err := filepath.Rel(o.tree.root, path)
 	if err != nil || strings.HasPrefix(name, "..") {
 		// A clone of a remote base, which is allowed, or it would not be read.
-		return checkAliases(path, content)
+		if err := checkAliases(path, content); err != nil || !IsKustomization(path) {
+			return err
+		}
+		return o.checkSchema(content)
 	}
 	if !o.seen[name] {
 		o.seen[name] = true
@@ -86,7 +90,7 @@ func (o *overlay) inspect(path string, content []byte) error {
 	if err := checkAliases(name, content); err != nil {
 		return err
 	}
-	if !isKustomizationFile(path) {
+	if !IsKustomization(path) {
 		return o.checkConfig(name, content)
 	}
 	return o.checkKustomization(name, content)
@@ -96,14 +100,15 @@ func (o *overlay) inspect(path string, content []byte) error {
 func (o *overlay) manifests() []string {
 	var all []string
 	for _, name := range o.read {
-		if !o.parts[name] && !isKustomizationFile(name) {
+		if !o.parts[name] && !IsKustomization(name) {
 			all = append(all, name)
 		}
 	}
 	return all
 }
 
-func isKustomizationFile(path string) bool {
+// IsKustomization is true of the files that kustomize builds a folder by.
+func IsKustomization(path string) bool {
 	base := filepath.Base(path)
 	for _, known := range konfig.RecognizedKustomizationFileNames() {
 		if base == known {

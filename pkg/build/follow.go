@@ -6,8 +6,10 @@ package build
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
@@ -40,6 +42,9 @@ type Followed struct {
 	Kustomization *unstructured.Unstructured
 	// Result is nil when Outside or Err is set.
 	Result *Result
+	// Remote is true when what it applies goes to another cluster: its own
+	// spec.kubeConfig says so, or that of every tier that contains it.
+	Remote bool
 	// Outside is the source that the tier builds from, when there is no tree of
 	// it. What the tier applies is then not known.
 	Outside *flux.Ref
@@ -51,9 +56,10 @@ type Followed struct {
 // variables come from turned up. Two tiers can feed each other for ever.
 const maxRounds = 8
 
-// Follow builds the roots, the tiers that they contain, and so on. A tier that
-// cannot be built is in the answer with the reason, and does not stop the
-// others; the error is for a done context and for a tree that cannot be had.
+// Follow builds the roots, the tiers that they contain, and so on, as many at
+// the same time as there are processors. A tier that cannot be built is in the
+// answer with the reason, and does not stop the others; the error is for a done
+// context and for a tree that cannot be had. The answer is the same each time.
 //
 // Variables are read from the ConfigMaps and Secrets that the tiers apply,
 // whichever tier that is, and then from b.Variables. Values that the tree holds
@@ -65,31 +71,29 @@ func (b Builder) Follow(ctx context.Context, trees Trees, roots ...*unstructured
 		f.add(root, nil)
 	}
 	f.roots = len(f.nodes)
-	for round := 0; ; round++ {
-		for next := 0; next < len(f.nodes); next++ {
-			if !f.nodes[next].stale {
-				continue
-			}
-			if err := f.build(ctx, next); err != nil {
+	for rounds := 0; rounds <= maxRounds; {
+		wave := f.stale(ctx)
+		if len(wave) == 0 {
+			if again, err := f.refresh(ctx); err != nil {
 				return nil, err
+			} else if !again {
+				break
 			}
+			rounds++
+			continue
 		}
-		if round == maxRounds || !f.refresh() {
-			break
+		if err := f.build(ctx, wave); err != nil {
+			return nil, err
 		}
 	}
-	all := make([]Followed, len(f.nodes))
-	for i, n := range f.nodes {
-		all[i] = n.Followed
-	}
-	return all, nil
+	return f.reached(), nil
 }
 
 type follower struct {
 	builder Builder
 	trees   Trees
 	vars    *treeVariables
-	nodes   []node
+	nodes   []*node
 	// roots is how many of the nodes were given, the first ones.
 	roots int
 	// at finds a node by namespace/name. It is what guards against cycles: a
@@ -99,41 +103,122 @@ type follower struct {
 
 type node struct {
 	Followed
-	// stale is true until the tier is built, and again when a variable that it
-	// lacked was found.
-	stale   bool
-	missing map[varKey]bool
+	// stale is true until the tier is built, and again when a variable of its
+	// has changed.
+	stale bool
+	// waiting is true while a variable that the tier needs may yet turn up in
+	// another one, final once it has not.
+	waiting, final bool
+	vars           *varReader
+	// builds counts how often it was built: two tiers can contain each other,
+	// each making another one of the other.
+	builds int
 }
 
 // add enters a tier that is met for the first time, and its parent.
-func (f *follower) add(tier *unstructured.Unstructured, parent *flux.Ref) {
+func (f *follower) add(tier *unstructured.Unstructured, parent *node) {
 	ref := refOf(tier)
+	remote := isRemoteTier(tier) || parent != nil && parent.Remote
 	i, known := f.at[ref.Key()]
 	if !known {
 		i = len(f.nodes)
 		f.at[ref.Key()] = i
-		f.nodes = append(f.nodes, node{stale: true, Followed: Followed{Tier: ref, Kustomization: tier}})
+		f.nodes = append(f.nodes, &node{stale: true, Followed: Followed{Tier: ref, Kustomization: tier, Remote: remote}})
 	}
-	if parent == nil || *parent == ref || slices.Contains(f.nodes[i].Parents, *parent) {
-		return // flux-system usually applies its own Kustomization
+	n := f.nodes[i]
+	given := i < f.roots && f.builder.Live
+	switch {
+	case parent == nil, parent.Remote && !n.Remote:
+		// Another cluster has a tier of the same name.
+		return
+	case parent == n:
+		// flux-system usually applies its own Kustomization, and its next
+		// attempt is made with what that says.
+		if !given {
+			n.become(tier, remote)
+		}
+		return
+	case n.Remote && !parent.Remote && !isRemoteTier(n.Kustomization):
+		n.Parents = nil // those of the other cluster's
 	}
-	n := &f.nodes[i]
-	root := i < f.roots && f.builder.Live
-	if !root && (len(n.Parents) == 0 || n.Parents[0] == *parent) {
+	if !given && (len(n.Parents) == 0 || n.Parents[0].Key() == parent.Tier.Key()) {
 		// A root is given as somebody knows it; its parent, when there is one,
 		// decides what it is. It was built already, so it is built again.
-		n.stale = n.stale || !sameSpec(n.Kustomization, tier)
-		n.Kustomization = tier
+		n.become(tier, remote)
 	}
-	n.Parents = append(n.Parents, *parent)
+	if !slices.Contains(n.Parents, parent.Tier) {
+		n.Parents = append(n.Parents, parent.Tier)
+	}
 }
 
-// build builds one tier and enters its children.
-func (f *follower) build(ctx context.Context, i int) error {
+// become makes the tier what was met last.
+func (n *node) become(tier *unstructured.Unstructured, remote bool) {
+	n.stale = n.stale || !sameSpec(n.Kustomization, tier)
+	n.Kustomization, n.Remote = tier, remote
+}
+
+// stale are the tiers to be built next. What needs a variable that nobody has
+// comes last, when everything else is built.
+func (f *follower) stale(ctx context.Context) []*node {
+	var wave, waiting []*node
+	for _, n := range f.nodes {
+		n.stale = n.stale && n.builds <= maxRounds
+		switch {
+		case n.stale && !n.waiting:
+			wave = append(wave, n)
+		case n.waiting:
+			waiting = append(waiting, n)
+		}
+	}
+	if len(wave) > 0 {
+		return wave
+	}
+	for _, n := range waiting {
+		if n.vars = newVarReader(f.builder.Variables); !n.vars.lacks(ctx, n.Kustomization) {
+			wave = append(wave, n)
+		}
+	}
+	if len(wave) == 0 {
+		wave = waiting
+	}
+	for _, n := range wave {
+		n.waiting, n.final = false, true
+	}
+	return wave
+}
+
+// build builds tiers side by side, and then enters their children in order.
+func (f *follower) build(ctx context.Context, wave []*node) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, n := range wave {
+		group.Go(func() error { return f.one(ctx, n) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, n := range wave {
+		if n.Result == nil {
+			continue
+		}
+		if !n.Remote {
+			f.vars.add(n.Result.Objects)
+		}
+		if f.builder.Built != nil {
+			f.builder.Built(n.Result)
+		}
+		for _, child := range n.Result.Children() {
+			f.add(child.Unstructured, n)
+		}
+	}
+	return nil
+}
+
+// one builds one tier, unless a variable that it needs is not there yet.
+func (f *follower) one(ctx context.Context, n *node) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	n := &f.nodes[i]
 	n.stale, n.Result, n.Err, n.Outside = false, nil, nil, nil
 	source := SourceOf(n.Kustomization)
 	tree, err := f.trees(ctx, source)
@@ -144,29 +229,38 @@ func (f *follower) build(ctx context.Context, i int) error {
 		n.Outside = &source
 		return nil
 	}
-	n.Result, n.missing, n.Err = f.builder.build(ctx, n.Kustomization, tree)
-	if n.Err != nil {
+	n.vars = newVarReader(f.builder.Variables)
+	if !n.final && n.vars.lacks(ctx, n.Kustomization) {
+		n.stale, n.waiting = true, true
 		return ctx.Err()
 	}
-	f.vars.add(n.Result.Objects)
-	parent := n.Tier
-	for _, child := range n.Result.Children() {
-		f.add(child.Unstructured, &parent)
+	if n.builds++; n.final {
+		n.vars = newVarReader(f.builder.Variables) // one that tolerates what is absent
+	}
+	n.Result, n.Err = f.builder.build(ctx, n.Kustomization, tree, n.vars)
+	if n.Err != nil {
+		return ctx.Err()
 	}
 	return nil
 }
 
-// refresh marks the tiers that lacked a variable which is there now.
-func (f *follower) refresh() bool {
-	again := false
-	for i := range f.nodes {
-		n := &f.nodes[i]
-		for key := range n.missing {
-			n.stale = n.stale || f.vars.has(key)
+// refresh marks the tiers that would be built otherwise now: a variable turned
+// up or changed, or the source that they are built from.
+func (f *follower) refresh(ctx context.Context) (again bool, err error) {
+	for _, n := range f.nodes {
+		switch {
+		case n.Outside != nil:
+			tree, err := f.trees(ctx, *n.Outside)
+			if err != nil {
+				return false, fmt.Errorf("kustomization %s: %w", n.Tier.Key(), err)
+			}
+			n.stale = tree != nil
+		case n.vars != nil:
+			n.stale = f.vars.changed(n.vars)
 		}
 		again = again || n.stale
 	}
-	return again
+	return again, nil
 }
 
 func sameSpec(a, b *unstructured.Unstructured) bool {

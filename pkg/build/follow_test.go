@@ -24,6 +24,9 @@ func said(all []Followed) []string {
 		for _, p := range f.Parents {
 			line += " <" + p.Name
 		}
+		if f.Remote {
+			line += " remote"
+		}
 		switch {
 		case f.Outside != nil:
 			line += " outside " + f.Outside.String()
@@ -87,6 +90,39 @@ func TestFollow(t *testing.T) {
 			"c/d.yaml":       configMap("d", "k: v"),
 		},
 		want: []string{"flux-system/flux-system 2", "flux-system/a <flux-system 2", "flux-system/b <flux-system 1", "flux-system/found <a 1"},
+	}, {
+		name: "another cluster has a tier of the same name",
+		files: map[string]string{
+			"cluster/a.yaml":    manifestAt("a", "a", "kubeConfig: {secretRef: {name: other}}"),
+			"cluster/apps.yaml": manifestAt("late", "late"),
+			"a/vars.yaml":       configMap("vars", "NAME: wrong"),
+			"a/b.yaml":          manifestAt("late", "elsewhere") + "---\n" + manifestAt("b", "b") + "---\n" + manifestAt("deep", "elsewhere"),
+			"b/c.yaml":          manifestAt("c", "c"),
+			"c/c.yaml":          configMap("c", "k: v"),
+			"late/d.yaml":       configMap("d", "k: v") + "---\n" + configMap("e", "k: v") + "---\n" + manifestAt("deep", "c"),
+			"elsewhere/d.yaml":  configMap("d", "k: v") + "---\n" + configMap("e", "k: v") + "---\n" + configMap("f", "k: v") + "---\n" + configMap("g", "k: v"),
+		},
+		want: []string{"flux-system/flux-system 2", "flux-system/a <flux-system remote 4", "flux-system/late <flux-system 3", "flux-system/b <a remote 1", "flux-system/deep <late 1", "flux-system/c <b remote 1"},
+	}, {
+		name: "a tier that changes itself",
+		files: map[string]string{
+			"cluster/kustomization.yaml": "resources: [a.yaml, root.yaml]\npatches:\n- target: {kind: Kustomization}\n  patch: |\n    - {op: add, path: /spec/postBuild, value: {substitute: {NAME: new}}}\n",
+			"cluster/root.yaml":          manifestAt("flux-system", "cluster"),
+			"cluster/a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'a-${NAME}', namespace: default}\n---\n" + manifestAt("'${NAME}'", "apps"),
+			"apps/a.yaml":                configMap("a", "k: v"),
+		},
+		want: []string{"flux-system/flux-system 3", "flux-system/new <flux-system 1"},
+	}, {
+		name: "two tiers that make each other another",
+		files: map[string]string{
+			"cluster/b.yaml":         manifestAt("b", "one"),
+			"one/a.yaml":             manifestAt("a", "two"),
+			"two/kustomization.yaml": "resources: [b.yaml]\n",
+			"two/b.yaml":             manifestAt("b", "three"),
+			"three/a.yaml":           manifestAt("a", "four"),
+			"four/b.yaml":            manifestAt("b", "one"),
+		},
+		want: []string{"flux-system/flux-system 1", "flux-system/b <flux-system <a 1", "flux-system/a <b 1"},
 	}, {
 		name: "variables that nothing applies",
 		files: map[string]string{
@@ -169,8 +205,8 @@ func TestFollowLive(t *testing.T) {
 	if value, _, _ := unstructured.NestedString(built.Object, "data", "k"); built.GetName() != "old" || value != "live-git" {
 		t.Errorf("built %s with %q, want what the cluster has", built, value)
 	}
-	if live.reads != 2 {
-		t.Errorf("%d reads of two objects", live.reads)
+	if reads := live.reads.Load(); reads != 2 {
+		t.Errorf("%d reads of two objects", reads)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,11 +97,11 @@ func configMap(name string, data ...string) string {
 type someVariables struct {
 	configMaps map[string]map[string]string
 	secrets    map[string]map[string][]byte
-	reads      int
+	reads      atomic.Int32
 }
 
 func (v *someVariables) ConfigMap(_ context.Context, _, name string) (map[string]string, error) {
-	v.reads++
+	v.reads.Add(1)
 	if data, ok := v.configMaps[name]; ok {
 		return data, nil
 	}
@@ -108,7 +109,7 @@ func (v *someVariables) ConfigMap(_ context.Context, _, name string) (map[string
 }
 
 func (v *someVariables) Secret(_ context.Context, _, name string) (map[string][]byte, error) {
-	v.reads++
+	v.reads.Add(1)
 	if data, ok := v.secrets[name]; ok {
 		return data, nil
 	}

@@ -38,8 +38,8 @@ func (o *overlay) checkKustomization(name string, content []byte) error {
 		return nil // as above
 	}
 	k.FixKustomization() // moves the deprecated fields to where they belong
-	if len(k.OpenAPI) > 0 {
-		o.openAPI = true
+	if len(k.OpenAPI) > 0 && !o.alone {
+		return errOwnSchema
 	}
 	for _, path := range loaded(&k) {
 		o.parts[filepath.Join(filepath.Dir(name), path)] = true
@@ -65,6 +65,15 @@ func (o *overlay) checkKustomization(name string, content []byte) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// checkSchema looks at a kustomization file of a remote base.
+func (o *overlay) checkSchema(content []byte) error {
+	var k types.Kustomization
+	if k.Unmarshal(content) == nil && len(k.OpenAPI) > 0 && !o.alone {
+		return errOwnSchema
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func FuzzKustomization(f *testing.F) {
 	f.Add("configMapGenerator: [{files: ['=']}]\nopenapi: {path: x}")
 	tree := &Tree{root: f.TempDir()}
 	f.Fuzz(func(t *testing.T, content string) {
-		o, err := newOverlay(tree, "", nil, false)
+		o, err := Builder{}.newOverlay(tree, "", nil, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ package build
 
 import (
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -25,13 +26,18 @@ type Result struct {
 	// Unknown names the variables whose values only the cluster knows, because
 	// the tree holds them encrypted: Secret/namespace/name: VARIABLE.
 	Unknown []string
+	// Absent are the ConfigMaps and Secrets of substituteFrom that are nowhere,
+	// and that the controller fails without (Builder.UnknownVariables).
+	Absent []flux.Ref
 
 	tree *Tree
 	// manifests are the files that objects may be written in.
 	manifests []string
-	// missing are the references of substituteFrom that led nowhere.
-	missing map[varKey]bool
-	vars    *varReader
+	vars      *varReader
+
+	indexed sync.Once
+	// written is what the manifests hold, once somebody asked.
+	written map[groupKind][]written
 }
 
 // Object is one object of a tier, with Flux's owner labels.

@@ -22,7 +22,8 @@ import (
 // nothing changes any more, so that any number of tiers are built from it.
 type Tree struct {
 	// root is absolute and free of symbolic links.
-	root string
+	root    string
+	library library
 }
 
 // tempPrefix begins the name of every directory and file that this package

@@ -161,7 +161,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 // TestBuildOnlyReads calls what kustomize could write through.
 func TestBuildOnlyReads(t *testing.T) {
 	tree := openTree(t, writeTree(t, map[string]string{"a.yaml": "a: b"}))
-	o, err := newOverlay(tree, "", nil, false)
+	o, err := (Builder{}).newOverlay(tree, "", nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,12 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -34,6 +36,11 @@ func (t *treeVariables) add(objects []Object) {
 		case o.GetAPIVersion() != "v1":
 		case key.kind == "ConfigMap":
 			data, _, _ := unstructured.NestedStringMap(o.Object, "data")
+			for name := range data {
+				if o.Encrypted {
+					data[name] = opaqueValue + name
+				}
+			}
 			t.configMaps[key] = data
 		case key.kind == "Secret":
 			t.secrets[key] = secretData(o)
@@ -54,7 +61,7 @@ func secretData(o Object) map[string][]byte {
 				text = string(decoded)
 			}
 			if o.Encrypted {
-				text = opaqueValue
+				text = opaqueValue + name
 			}
 			data[name] = []byte(text)
 		}
@@ -62,10 +69,32 @@ func secretData(o Object) map[string][]byte {
 	return data
 }
 
-func (t *treeVariables) has(key varKey) bool {
-	_, configMap := t.configMaps[key]
-	_, secret := t.secrets[key]
-	return configMap || secret
+// changed is true when a tier that read its variables before would now read
+// others.
+func (t *treeVariables) changed(read *varReader) bool {
+	for key := range read.missing {
+		_, configMap := t.configMaps[key]
+		_, secret := t.secrets[key]
+		if configMap || secret {
+			return true
+		}
+	}
+	if t.live {
+		return false // the cluster's values win, and were asked for
+	}
+	for key, known := range read.known {
+		switch known := known.(type) {
+		case *corev1.ConfigMap:
+			if data, ok := t.configMaps[key]; ok && !maps.Equal(data, known.Data) {
+				return true
+			}
+		case *corev1.Secret:
+			if data, ok := t.secrets[key]; ok && !maps.EqualFunc(data, known.Data, bytes.Equal) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (t *treeVariables) ConfigMap(ctx context.Context, namespace, name string) (map[string]string, error) {

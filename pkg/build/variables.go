@@ -105,12 +105,18 @@ type varReader struct {
 	missing       map[varKey]bool
 	opaque        []string
 	secrets       map[string]bool
+	// tolerant is Builder.UnknownVariables: what is not there is read as an
+	// object whose values are not known. placeholders stand for them, as far as
+	// the tier asked.
+	tolerant     bool
+	absent       []varKey
+	placeholders map[string]string
 }
 
 func newVarReader(v Variables) *varReader {
 	return &varReader{
 		variables: v, known: map[varKey]client.Object{}, failed: map[varKey]error{},
-		missing: map[varKey]bool{}, secrets: map[string]bool{},
+		missing: map[varKey]bool{}, secrets: map[string]bool{}, placeholders: map[string]string{},
 	}
 }
 
@@ -131,6 +137,9 @@ func (r *varReader) Get(ctx context.Context, at client.ObjectKey, into client.Ob
 	case *corev1.Secret:
 		found.(*corev1.Secret).DeepCopyInto(into)
 	}
+	if len(r.absent) > 0 && key == r.absent[0] {
+		r.pretend(into)
+	}
 	return nil
 }
 
@@ -145,6 +154,11 @@ func (r *varReader) read(ctx context.Context, key varKey) (client.Object, error)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
 			r.missing[key] = true
+			if r.tolerant {
+				r.absent = append(r.absent, key)
+				r.known[key] = emptyObject(key)
+				return r.known[key], nil
+			}
 		}
 		r.failed[key] = err
 		return nil, err
@@ -159,7 +173,15 @@ func (r *varReader) fetch(ctx context.Context, key varKey) (client.Object, error
 			return nil, notFound("configmaps", key.name)
 		}
 		data, err := r.variables.ConfigMap(ctx, key.namespace, key.name)
-		return &corev1.ConfigMap{Data: data}, err
+		if err != nil {
+			return nil, err
+		}
+		for name, value := range data {
+			if strings.HasPrefix(value, opaqueValue) {
+				r.opaque = append(r.opaque, fmt.Sprintf("%s: %s", key, name))
+			}
+		}
+		return &corev1.ConfigMap{Data: data}, nil
 	}
 	if r.variables == nil {
 		return nil, notFound("secrets", key.name)
@@ -169,15 +191,12 @@ func (r *varReader) fetch(ctx context.Context, key varKey) (client.Object, error
 		return nil, err
 	}
 	for name, value := range data {
-		if string(value) == opaqueValue {
+		if strings.HasPrefix(string(value), opaqueValue) {
 			r.opaque = append(r.opaque, fmt.Sprintf("%s: %s", key, name))
 		}
 	}
 	return &corev1.Secret{Data: data}, nil
 }
-
-// opaqueValue stands for a value that the tree holds encrypted.
-const opaqueValue = "ENCRYPTED"
 
 // unknown are the variables that have no value here, sorted.
 func (r *varReader) unknown() []string {
@@ -189,7 +208,7 @@ func (r *varReader) unknown() []string {
 func (r *varReader) collect(ctx context.Context) context.Context {
 	return generator.ContextWithSecretVarsCollector(ctx, func(vars map[string]string) {
 		for _, value := range vars {
-			if value == "" || value == opaqueValue {
+			if value == "" || IsUnknown(value) {
 				continue
 			}
 			r.secrets[value] = true

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kubestandup/kubestandup/pkg/build"
+)
+
+// Installed is a chart that somebody installs before Flux is there, as far as
+// the repository tells: a release of a helmfile. Whether it is all of the chart
+// or its CRDs alone is not told.
+type Installed struct {
+	// Name and Namespace are the release's.
+	Name, Namespace string
+	// Chart is the chart's own name; empty where the file leaves it to a
+	// template.
+	Chart string
+	build.Position
+}
+
+// helmfileBytes is the size in bytes beyond which a file is no helmfile.
+const helmfileBytes = 256 << 10
+
+// bootstrapOf are the releases that helmfiles of the working tree install for
+// the cluster. A helmfile below a folder that has no part of the cluster is
+// another one's: kubernetes/staging/bootstrap is not for kubernetes/prod. What
+// sources leave out of their artifacts is looked at too: this is where it lies.
+func (r *Repository) bootstrapOf(ctx context.Context, entry string) ([]Installed, error) {
+	if r.helmfiles == nil {
+		all, err := helmfiles(ctx, r.Dir)
+		if err != nil {
+			return nil, err
+		}
+		r.helmfiles = &all
+	}
+	var mine []Installed
+	for _, i := range *r.helmfiles {
+		if inside(scopeOf(i.File), entry) {
+			mine = append(mine, i)
+		}
+	}
+	return mine, nil
+}
+
+// scopeOf is the folder that a helmfile is for: the one that holds the folder
+// bootstrap that it lies in, or else everything.
+func scopeOf(file string) string {
+	parts := strings.Split(path.Dir(file), "/")
+	if i := slices.Index(parts, "bootstrap"); i > 0 {
+		return path.Join(parts[:i]...)
+	}
+	return "."
+}
+
+func helmfiles(ctx context.Context, dir string) ([]Installed, error) {
+	var all []Installed
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return nil // what cannot be read says nothing
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
+			return fs.SkipDir
+		case !entry.Type().IsRegular() || !isHelmfileName(name):
+			return nil
+		}
+		if info, err := entry.Info(); err != nil || info.Size() > helmfileBytes {
+			return nil
+		}
+		content, err := os.ReadFile(name) // the caller's own working tree
+		if err != nil {
+			return nil
+		}
+		relative, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		all = append(all, releasesOf(filepath.ToSlash(relative), content)...)
+		return nil
+	})
+	return all, err
+}
+
+func isHelmfileName(name string) bool {
+	name = strings.TrimSuffix(name, ".gotmpl")
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// releasesOf reads a helmfile; it answers nil for any other file. Where
+// templates keep the file from being YAML, its lines are read one by one.
+func releasesOf(file string, content []byte) []Installed {
+	begin := regexp.MustCompile(`(?m)^releases:[ \t]*(#.*)?\r?$`)
+	if !begin.Match(content) || bytes.Contains(content, []byte("\nkind:")) {
+		return nil
+	}
+	var all []Installed
+	var one *Installed
+	field := regexp.MustCompile(`^(\s*(?:-\s+)?)(name|namespace|chart):\s*["']?([^"'\s#]+)`)
+	inside, depth := false, -1 // depth is where the fields of a release begin
+	for i, line := range strings.Split(string(content), "\n") {
+		if begin.MatchString(line) {
+			inside = true
+			continue
+		}
+		if inside && line != "" && !strings.ContainsAny(line[:1], " \t-#\r{") {
+			inside = false // the next field of the file
+		}
+		m := field.FindStringSubmatch(line)
+		if !inside || m == nil {
+			continue
+		}
+		if depth < 0 {
+			depth = len(m[1])
+		}
+		if len(m[1]) != depth {
+			continue // of something in the release
+		}
+		if strings.Contains(m[1], "-") {
+			all = append(all, Installed{Position: build.Position{File: file, Line: i + 1}})
+			one = &all[len(all)-1]
+		}
+		if one == nil || strings.Contains(m[3], "{{") {
+			continue
+		}
+		switch m[2] {
+		case "name":
+			one.Name = m[3]
+		case "namespace":
+			one.Namespace = m[3]
+		case "chart":
+			one.Chart = path.Base(strings.TrimSuffix(m[3], "/"))
+		}
+	}
+	return slices.DeleteFunc(all, func(i Installed) bool { return i.Name == "" })
+}
