@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/lint"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 	"github.com/kubestandup/kubestandup/pkg/wait"
 )
@@ -69,6 +70,7 @@ func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.ValidArgsFunction = util.CompleteNames(f.names)
 	f.shell.AddCommands([]util.CommandGroup{
 		{Message: "Look closer:", Commands: []*cobra.Command{newCmdWhy(f)}},
+		{Message: "Before merging:", Commands: []*cobra.Command{newCmdLint(f.shell, lint.Run)}},
 	})
 	return cmd
 }

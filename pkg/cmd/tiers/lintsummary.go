@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tiers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/lint"
+	"github.com/kubestandup/kubestandup/pkg/printers"
+)
+
+// conclude says of each cluster what was proved and what was not, and counts.
+func (p *lintPage) conclude(report *lint.Report) {
+	for i := range report.Entries {
+		p.entry(&report.Entries[i])
+	}
+	for i, l := range report.Loose {
+		if i == 0 {
+			p.write(printers.Paragraph(0, "", 0, fmt.Sprintf("In no cluster, so that nothing was proved of %s:", verbs(len(report.Loose), "it", "them")), p.table.Width))
+		}
+		p.say("", fmt.Sprintf("%s at %s:%d", l.Tier, l.File, l.Line))
+	}
+	s := report.Summary
+	var counts []string
+	for _, c := range []struct {
+		n   int
+		one string
+	}{{s.Errors, "error"}, {s.Warnings, "warning"}, {s.Infos, "info"}} {
+		if c.n > 0 {
+			counts = append(counts, plural(c.n, c.one))
+		}
+	}
+	text := strings.Join(counts, ", ")
+	if text == "" {
+		text = "no finding"
+	}
+	if s.Suppressed > 0 {
+		text += fmt.Sprintf("; %d suppressed", s.Suppressed)
+	}
+	p.write(printers.Paragraph(0, "", 0, strings.ToUpper(text[:1])+text[1:]+".", p.table.Width))
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+func (p *lintPage) entry(e *lint.Entry) {
+	p.write(printers.Paragraph(0, "", 0, proved(e), p.table.Width))
+	for i := range e.Outside {
+		o := &e.Outside[i]
+		text := o.Source.String() + " is outside of this repository"
+		if len(o.Tiers) > 0 {
+			text += fmt.Sprintf(": what %s cannot be told", appliedBy(o.Tiers))
+		}
+		p.say("outside", lintSentence(text))
+	}
+	p.opaque(e)
+	if n := e.Kinds.Perhaps; n > 0 {
+		p.say("unproved", fmt.Sprintf("%s that a tier uses %s not proved: nothing known registers %s, and something of unknown content may (--kinds lists them).",
+			plural(n, "kind"), verbs(n, "is", "are"), verbs(n, "it", "them")))
+	}
+}
+
+// opaque names the releases whose charts are not known, and why the first one
+// is not: -o json says it of each.
+func (p *lintPage) opaque(e *lint.Entry) {
+	if len(e.Opaque) == 0 {
+		return
+	}
+	var names []string
+	for _, o := range e.Opaque {
+		names = append(names, o.Object.Key())
+	}
+	p.say("opaque", fmt.Sprintf("what the %s of %s may register is not known.", verbs(len(names), "chart", "charts"), firstOf(names)))
+	if why := e.Opaque[0].Why; why != "" {
+		if !strings.Contains(why, names[0]) {
+			why = names[0] + ": " + why
+		}
+		p.say("", lintSentence(why))
+	}
+}
+
+func appliedBy(tiers []flux.Ref) string {
+	var names []string
+	for _, t := range tiers {
+		names = append(names, t.Key())
+	}
+	return firstOf(names) + " " + verbs(len(tiers), "applies", "apply")
+}
+
+func firstOf(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most:most], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+func verbs(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// proved is the sentence about a cluster.
+func proved(e *lint.Entry) string {
+	head := fmt.Sprintf("%s: %s, %s: ", e.Entry, plural(e.Tiers, "tier"), plural(e.Objects, "object"))
+	c := e.Verdicts
+	if c.AtOnce == e.Tiers && e.Tiers > 0 && c.Unready == 0 {
+		each := verbs(e.Tiers, "at the first attempt", "each tier at its first attempt")
+		switch n := e.Kinds.InTime; {
+		case e.Kinds != lint.KindCounts{InTime: n, Before: e.Kinds.Before}:
+			return head + "an empty cluster converges, " + each + ", as far as is known."
+		case n == 0:
+			return head + "proved that an empty cluster converges, " + each + "."
+		default:
+			return head + fmt.Sprintf("proved that an empty cluster converges, %s; %s of kinds that are not built in %s traced to what registers %s in time (--kinds).",
+				each, plural(n, "use"), verbs(n, "was", "were"), verbs(n, "it", "them"))
+		}
+	}
+	var parts []string
+	for _, part := range []struct {
+		verdict   coldstart.Verdict
+		n         int
+		one, many string
+	}{
+		{coldstart.AtOnce, c.AtOnce, "converges at its first attempt", "converge at their first attempt"},
+		{coldstart.ByRetry, c.ByRetry, "only by a retry", "only by a retry"},
+		{coldstart.Never, c.Never, "never", "never"},
+		{coldstart.Blocked, c.Blocked, "is blocked for ever", "are blocked for ever"},
+		{coldstart.Suspended, c.Suspended, "is suspended", "are suspended"},
+		{coldstart.Unknown, c.Unknown, "is not known", "are not known"},
+		{"", c.Unready, "applies everything and never becomes Ready", "apply everything and never become Ready"},
+	} {
+		if part.n == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%d %s", part.n, verbs(part.n, part.one, part.many))
+		if names := tiersWith(e, part.verdict); len(names) > 0 && part.verdict != coldstart.AtOnce {
+			text += " (" + firstOf(names) + ")"
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return head + "nothing to prove."
+	}
+	return head + strings.Join(parts, ", ") + "."
+}
+
+// tiersWith are the tiers of a verdict; without one, those that apply everything
+// and are never Ready.
+func tiersWith(e *lint.Entry, verdict coldstart.Verdict) []string {
+	var names []string
+	for _, o := range e.Outcomes {
+		applied := o.Verdict == coldstart.AtOnce || o.Verdict == coldstart.ByRetry
+		if o.Verdict == verdict || verdict == "" && applied && !o.Ready {
+			names = append(names, o.Tier.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/finding"
+)
+
+func missingNamespace() Rule {
+	return Rule{
+		ID: "CS011", Name: "missing-namespace", Severity: finding.Error,
+		Title: "A tier applies objects into a Namespace that nothing creates before.",
+		Check: func(s *Subject) []finding.Finding {
+			l := newLook(s)
+			var all []finding.Finding
+			if s.Prediction == nil {
+				return nil
+			}
+			for i := range s.Prediction.Outcomes {
+				o := &s.Prediction.Outcomes[i]
+				for _, n := range o.Needs {
+					if n.Object.Kind == "Namespace" && o.Verdict != coldstart.Suspended {
+						all = append(all, l.namespace(o, n)...)
+					}
+				}
+			}
+			return all
+		},
+	}
+}
+
+func (l *look) namespace(o *coldstart.Outcome, n coldstart.Need) []finding.Finding {
+	name, tier := n.Object.Name, l.name(o.Tier)
+	severity, message, fix := finding.Error, "", ""
+	manifest := fmt.Sprintf("Add it to %s, which applies Namespaces before anything else:\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: %s", tier, name)
+	what := namespaced(n)
+	switch p := best(n); {
+	case n.When == coldstart.Late && p != nil && told(o, *p):
+		return nil
+	case n.When == coldstart.Late && p != nil:
+		severity = finding.Warning
+		message = fmt.Sprintf("%s applies %s into Namespace %s, which comes from %s, and nothing makes %s wait for that: on a cold cluster its first attempt may fail with `namespaces %q not found`, and is repeated only %s",
+			tier, what, name, l.name(p.Tier), tier, name, retry(o))
+		fix = l.raceFix(late{o, []brought{{*p, []coldstart.Need{n}}}})
+	case n.When == coldstart.Perhaps:
+		severity = finding.Info
+		message = fmt.Sprintf("%s applies %s into Namespace %s, which nothing known creates; %s may, whose content is not known",
+			tier, what, name, l.candidates(n.Candidates))
+		fix = manifest
+	case n.When != coldstart.Missing || l.isDown(n):
+		return nil
+	default:
+		message = fmt.Sprintf("%s applies %s into Namespace %s, which nothing creates before: Flux fails the whole stage with `namespaces %q not found`, and no retry heals it",
+			tier, what, name, name)
+		fix = manifest
+	}
+	f := l.report("CS011", severity, o.Tier, firstUser(o, n), message)
+	f.Causes = l.namespaceCauses(o, n)
+	f.Fix = fix
+	return []finding.Finding{f}
+}
+
+// told is true where another rule says the same of the tiers: HG001 of a gate,
+// CS003 and CS004 of a kind that comes from where the Namespace does.
+func told(o *coldstart.Outcome, p coldstart.Provider) bool {
+	if p.Reach == coldstart.Hollow {
+		return true
+	}
+	for _, n := range o.Needs {
+		if k := best(n); k != nil && n.Kind.Kind != "" && n.When == coldstart.Late && k.Reach == p.Reach && coldstart.Key(k.Tier) == coldstart.Key(p.Tier) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDown is true where the Namespace stays away for a reason of other tiers.
+func (l *look) isDown(n coldstart.Need) bool {
+	for _, p := range n.Providers {
+		inTime := p.How == coldstart.ByGit && p.Reach == coldstart.Same && p.Stage < n.Stage
+		if p.Reach != coldstart.Down && !inTime {
+			return false
+		}
+	}
+	return len(n.Providers) > 0
+}
+
+func namespaced(n coldstart.Need) string {
+	if len(n.Users) == 0 {
+		return "objects"
+	}
+	return some(refs(users([]coldstart.Need{n})))
+}
+
+func (l *look) namespaceCauses(o *coldstart.Outcome, n coldstart.Need) []string {
+	const enough = 5
+	var causes []string
+	for i, u := range n.Users {
+		if i == enough {
+			causes = append(causes, fmt.Sprintf("and %s more in that namespace", count(len(n.Users)-enough, "object")))
+			break
+		}
+		causes = append(causes, fmt.Sprintf("%s is in stage %d of %s", l.place(o.Tier, u.Ref()), u.Stage, l.name(o.Tier)))
+	}
+	for _, u := range n.Users {
+		creates, _, _ := unstructured.NestedBool(u.Object, "spec", "install", "createNamespace")
+		if isRelease(u.Ref()) && creates {
+			causes = append(causes, fmt.Sprintf("install.createNamespace of %s does not help: the HelmRelease itself has to be created in that namespace first", u.Ref()))
+			break
+		}
+	}
+	for _, p := range n.Providers {
+		causes = append(causes, l.providerCause(brought{p, []coldstart.Need{n}}))
+	}
+	return causes
+}

@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubestandup/kubestandup/pkg/build"
+	"github.com/kubestandup/kubestandup/pkg/chart"
+	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/knowledge"
+	"github.com/kubestandup/kubestandup/pkg/repository"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
+)
+
+// Options say what is looked at.
+type Options struct {
+	// Path is the repository, or a folder of it.
+	Path string
+	// Entries name the entry points; empty for all that are found.
+	Entries []string
+	// Knowledge extends what is known of who creates which kind.
+	Knowledge []KnowledgeFile
+	// FetchCharts downloads charts that are not in the repository into
+	// ChartCache. Without it what ChartCache holds is used. ChartCache is a
+	// folder; empty for none.
+	FetchCharts bool
+	ChartCache  string
+	// RemoteBases lets kustomize fetch.
+	RemoteBases bool
+	// LooseSubstitution is StrictPostBuildSubstitutions=false.
+	LooseSubstitution bool
+	// Suggest writes patches.
+	Suggest bool
+}
+
+// KnowledgeFile extends the knowledge.
+type KnowledgeFile struct {
+	Name    string
+	Content []byte
+}
+
+// Run looks at a repository. The error is for what keeps it from looking: no
+// repository, no entry point, a knowledge file that cannot be read. It needs no
+// cluster, and no network but what the options allow.
+func Run(ctx context.Context, o Options) (report *Report, err error) {
+	book, err := o.book()
+	if err != nil {
+		return nil, err
+	}
+	repo, err := repository.Open(ctx, o.Path, repository.Options{
+		Entries: o.Entries, AllowRemoteBases: o.RemoteBases, LooseSubstitution: o.LooseSubstitution,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := repo.Close(); err == nil && closed != nil {
+			report, err = nil, closed
+		}
+	}()
+	cache := newCache(&o)
+	clusters := make([]examined, len(repo.Clusters))
+	for i, cluster := range repo.Clusters {
+		if clusters[i], err = examine(ctx, cluster, book, cache); err != nil {
+			return nil, err
+		}
+	}
+	if o.Suggest {
+		root, err := os.OpenRoot(repo.Dir) // no link leads out of it
+		if err != nil {
+			return nil, fmt.Errorf("repository %s: %w", repo.Dir, err)
+		}
+		suggestions(root.FS(), clusters)
+		if err := root.Close(); err != nil {
+			return nil, fmt.Errorf("repository %s: %w", repo.Dir, err)
+		}
+	}
+	return newReport(clusters), nil
+}
+
+func (o *Options) book() (*knowledge.Base, error) {
+	book, err := knowledge.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range o.Knowledge {
+		if book, err = book.Extend(file.Name, file.Content); err != nil {
+			return nil, err
+		}
+	}
+	return book, nil
+}
+
+// examine predicts one cluster, and asks the rules.
+func examine(ctx context.Context, cluster *repository.Cluster, book *knowledge.Base, cache *chart.Cache) (examined, error) {
+	world := &coldstart.Cluster{Tiers: cluster.Tiers, Book: book, Bootstrap: bootstrap(cluster)}
+	var err error
+	if world.Charts, err = charts(ctx, cluster, book, cache); err != nil {
+		return examined{}, err
+	}
+	s := &Subject{
+		Entry: cluster.Entry, Root: cluster.Source.String(), World: world, Book: book,
+		Prediction: coldstart.Predict(world), Graph: graph(cluster), Locate: cluster.Locate,
+	}
+	e := examined{subject: s, cluster: cluster}
+	for _, rule := range Rules() {
+		e.findings = append(e.findings, rule.Check(s)...)
+	}
+	return e, nil
+}
+
+func bootstrap(cluster *repository.Cluster) []coldstart.Installed {
+	var all []coldstart.Installed
+	for _, i := range cluster.Bootstrap {
+		all = append(all, coldstart.Installed{Name: i.Name, Namespace: i.Namespace, Chart: i.Chart, By: i.File})
+	}
+	return all
+}
+
+// graph is that of the tiers as git has them. HelmReleases are in it too.
+func graph(cluster *repository.Cluster) *tiers.Graph {
+	snapshot := &flux.Snapshot{}
+	add := func(object build.Object, parent *flux.Ref) {
+		tier, err := flux.Authored(object.Unstructured)
+		if err != nil {
+			return // the API server refuses it: no matter of the graph
+		}
+		if parent != nil {
+			tier.Owner = *parent
+		}
+		snapshot.Tiers = append(snapshot.Tiers, tier)
+	}
+	seen := map[flux.Ref]bool{}
+	for i := range cluster.Tiers {
+		t := &cluster.Tiers[i]
+		var parent *flux.Ref
+		if len(t.Parents) > 0 {
+			parent = &t.Parents[0]
+		}
+		if t.Kustomization != nil {
+			add(build.Object{Unstructured: t.Kustomization}, parent)
+		}
+		for _, release := range releases(t) {
+			if key := coldstart.Key(release.Ref()); !seen[key] {
+				seen[key] = true
+				add(release, &t.Tier)
+			}
+		}
+	}
+	return tiers.Build(snapshot, tiers.Options{})
+}
+
+// releases are the HelmReleases that the tier applies.
+func releases(t *build.Followed) []build.Object {
+	if t.Result == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(t.Result.Objects), func(o build.Object) bool {
+		gk := o.GroupVersionKind().GroupKind()
+		return o.Ignored || gk.Group != flux.HelmGroup || gk.Kind != flux.HelmReleaseKind
+	})
+}
+
+// charts are what the releases of a cluster install, rendered where the charts
+// can be had, else as the knowledge says.
+func charts(ctx context.Context, cluster *repository.Cluster, book *knowledge.Base, cache *chart.Cache) (map[flux.Ref]coldstart.Chart, error) {
+	shelf := newShelf(cache, cluster, book)
+	var all []build.Object
+	found := map[flux.Ref]coldstart.Chart{}
+	for i := range cluster.Tiers {
+		for _, release := range releases(&cluster.Tiers[i]) {
+			if key := coldstart.Key(release.Ref()); found[key].Basis == "" {
+				found[key] = coldstart.Chart{Basis: coldstart.Opaque}
+				all = append(all, release)
+			}
+		}
+	}
+	rendered := make([]coldstart.Chart, len(all))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, release := range all {
+		group.Go(func() error {
+			rendered[i] = shelf.chart(ctx, release)
+			return ctx.Err()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("charts of %s: %w", cluster.Entry, err)
+	}
+	for i, release := range all {
+		found[coldstart.Key(release.Ref())] = rendered[i]
+	}
+	return found, nil
+}
+
+func newCache(o *Options) *chart.Cache {
+	if o.ChartCache == "" {
+		return nil
+	}
+	return chart.NewCache(o.ChartCache, o.FetchCharts)
+}

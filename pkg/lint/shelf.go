@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubestandup/kubestandup/pkg/build"
+	"github.com/kubestandup/kubestandup/pkg/chart"
+	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/knowledge"
+	"github.com/kubestandup/kubestandup/pkg/repository"
+)
+
+// renderTime bounds the rendering of one chart: a template may never end. The
+// largest take seconds on a busy machine.
+const renderTime = time.Minute
+
+// shelf finds the charts of one cluster.
+type shelf struct {
+	charts *chart.Charts
+	book   *knowledge.Base
+	server chart.Server
+}
+
+func newShelf(cache *chart.Cache, cluster *repository.Cluster, book *knowledge.Base) *shelf {
+	objects := map[flux.Ref]*unstructured.Unstructured{}
+	server := chart.DefaultServer()
+	server.Namespaced = map[schema.GroupKind]bool{}
+	for i := range cluster.Tiers {
+		t := &cluster.Tiers[i]
+		if t.Result == nil {
+			continue
+		}
+		for _, object := range t.Result.Objects {
+			key := unversioned(object.Ref())
+			if objects[key] == nil {
+				objects[key] = object.Unstructured
+			}
+		}
+	}
+	for _, relation := range book.Relations() {
+		for _, kind := range relation.Creates {
+			server.Namespaced[kind.GroupKind()] = kind.Scope == knowledge.Namespaced
+		}
+	}
+	find := func(_ context.Context, ref flux.Ref) (*unstructured.Unstructured, error) {
+		return objects[unversioned(ref)], nil
+	}
+	return &shelf{
+		charts: chart.Offline(find, cluster.Tree, chart.OfflineOptions{Cache: cache}),
+		book:   book, server: server,
+	}
+}
+
+// unversioned keeps the group of a reference: two kinds of one name are two.
+func unversioned(r flux.Ref) flux.Ref {
+	r.APIVersion = r.Group()
+	return r
+}
+
+// chart is what the release installs.
+func (s *shelf) chart(ctx context.Context, release build.Object) coldstart.Chart {
+	loaded, err := s.charts.Load(ctx, release.GetNamespace(), release.GetName())
+	if err != nil {
+		return s.unloaded(release, err)
+	}
+	out := coldstart.Chart{Name: loaded.Name, Version: loaded.Version}
+	row := s.book.ChartAt(loaded.Name, "", loaded.Version)
+	ctx, cancel := context.WithTimeout(ctx, renderTime)
+	defer cancel()
+	rendered, err := loaded.Render(ctx, s.server)
+	if err != nil {
+		return s.unrendered(out, release, row, err)
+	}
+	out.Basis = coldstart.Rendered
+	out.Definitions, out.Objects = rendered.Definitions, rendered.Objects
+	out.PreInstall, out.PostInstall = rendered.PreInstall, rendered.PostInstall
+	if row != nil {
+		_, out.Off = s.split(release, row)
+	}
+	return out
+}
+
+// unrendered is a chart that was had and does not render here: a dependency is
+// missing, or values that only the cluster knows.
+func (s *shelf) unrendered(out coldstart.Chart, release build.Object, row *knowledge.Chart, err error) coldstart.Chart {
+	var remote *chart.RemoteError
+	if row == nil && errors.As(err, &remote) && remote.Key != "" {
+		// What it registers, its dependency may.
+		row = s.book.ChartAt(remote.Chart, remote.URL, remote.Version)
+	}
+	return s.known(out, release, row, err)
+}
+
+// unloaded is a chart that cannot be had: the knowledge may have a row for it.
+func (s *shelf) unloaded(release build.Object, err error) coldstart.Chart {
+	var remote *chart.RemoteError
+	if !errors.As(err, &remote) {
+		return coldstart.Chart{Basis: coldstart.Opaque, Why: err.Error()}
+	}
+	out := coldstart.Chart{Name: remote.Chart, Version: remote.Version}
+	return s.known(out, release, s.book.ChartAt(remote.Chart, remote.URL, remote.Version), err)
+}
+
+// known is what the row says of the chart; without one it is opaque.
+func (s *shelf) known(out coldstart.Chart, release build.Object, row *knowledge.Chart, err error) coldstart.Chart {
+	if row == nil {
+		out.Basis, out.Why = coldstart.Opaque, err.Error()
+		return out
+	}
+	out.Basis, out.Relations = coldstart.Known, row.Relations
+	on, off := s.split(release, row)
+	out.Off = off
+	out.Groups = on.Groups
+	for _, kind := range on.Registers {
+		out.Registers = append(out.Registers, kind.GroupKind())
+	}
+	return out
+}
+
+// split divides a row by what the HelmRelease itself sets. What comes from
+// valuesFrom is not looked at: a switch that is set there is rare.
+func (s *shelf) split(release build.Object, row *knowledge.Chart) (on, off *knowledge.Chart) {
+	var hr helmv2.HelmRelease
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(release.Object, &hr) // it was decoded before
+	skip := hr.Spec.Install != nil && hr.Spec.Install.CRDs == helmv2.Skip
+	return row.Split(hr.GetValues(), skip)
+}

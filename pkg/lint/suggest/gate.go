@@ -1,0 +1,337 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package suggest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/apis/meta"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubestandup/kubestandup/pkg/build"
+	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/knowledge"
+)
+
+// brought is one kind that a provider brings.
+type brought struct {
+	coldstart.Provider
+	kind schema.GroupVersionKind
+}
+
+// gate is what a tier lacks so that its Ready proves its providers done.
+type gate struct {
+	exprs []*yaml.Node
+	// checks are entries of healthChecks.
+	checks []*yaml.Node
+	wait   bool
+	// releases are HelmReleases whose own Ready has to prove that a trigger of
+	// their chart is reconciled.
+	releases []releaseGate
+	// proves says what, for people.
+	proves []string
+}
+
+type releaseGate struct {
+	ref   flux.Ref
+	exprs []*yaml.Node
+}
+
+func (g gate) empty() bool {
+	return len(g.exprs) == 0 && len(g.checks) == 0 && !g.wait && len(g.releases) == 0
+}
+
+// Gate writes what the Ready of a tier lacks: the patch for HG001. It is a
+// *Refusal where nothing can be written that is safe.
+func Gate(in Input, tier flux.Ref) (Patch, error) {
+	w := newWork(in)
+	var all []brought
+	for _, o := range in.Prediction.Outcomes {
+		for _, n := range o.Needs {
+			i := slices.IndexFunc(n.Providers, func(p coldstart.Provider) bool {
+				return p.Reach == coldstart.Hollow && same(gateOf(p), tier)
+			})
+			if n.When == coldstart.Late && i >= 0 {
+				all = append(all, brought{n.Providers[i], n.Kind})
+			}
+		}
+	}
+	if len(all) == 0 {
+		return Patch{}, refuse("the gate of %s is not hollow", tier.Name)
+	}
+	g, err := w.gateFor(tier, all)
+	if err == nil && g.empty() {
+		err = refuse("everything that %s can wait for is waited for already", tier.Name)
+	}
+	if err == nil {
+		err = w.writeGate(tier, g)
+	}
+	if err != nil {
+		return Patch{}, byHand(err, "give %s healthCheckExprs, or healthChecks, that prove it", tier.Name)
+	}
+	return w.patch(w.holds(tier.Key()))
+}
+
+func gateOf(p coldstart.Provider) flux.Ref {
+	if p.Gate.Name != "" {
+		return p.Gate
+	}
+	return p.Tier
+}
+
+// gateFor finds what a tier lacks, nothing where its Ready proves it all.
+func (w *work) gateFor(tier flux.Ref, all []brought) (gate, error) {
+	followed := w.followed(tier)
+	if followed == nil {
+		return gate{}, refuse("%s is not a Kustomization of this cluster", tier)
+	}
+	return w.gateOn(tier, specOf(*followed), harmless(*followed), all)
+}
+
+// gateOn is gateFor for a spec. harmless is true where wait: true would wait for
+// nothing that may not come.
+func (w *work) gateOn(tier flux.Ref, spec kustomizev1.KustomizationSpec, harmless bool, all []brought) (gate, error) {
+	g := gate{}
+	var watch []flux.Ref // what has to be healthy
+	definitions := false
+	for _, b := range all {
+		expr := exprOf(b)
+		var err error
+		switch {
+		case !same(b.Tier, tier):
+			if w.waits(b.Tier.Key(), tier.Key(), false) {
+				err = refuse("%s itself waits for %s", b.Tier.Name, tier.Name)
+			}
+			watch = append(watch, b.Tier)
+		case b.How == coldstart.ByGit && b.Release == nil:
+			continue // Ready comes after the last stage
+		case b.How == coldstart.ByChart || b.How == coldstart.ByGit:
+			watch = append(watch, releaseOf(b.Provider))
+		case expr != nil && b.Release != nil:
+			watch = append(watch, *b.Release)
+			if !w.expects(b.Tier, *b.Release, expr) {
+				g.expectRelease(*b.Release, expr)
+			}
+		case expr != nil:
+			watch = append(watch, b.Object)
+			g.expect(spec.HealthCheckExprs, expr)
+		default:
+			var definition string
+			definition, err = w.definition(b)
+			definitions = true
+			watch = append(watch, flux.Ref{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: definition})
+		}
+		if err != nil {
+			return gate{}, err
+		}
+		if text := proof(b); !slices.Contains(g.proves, text) {
+			g.proves = append(g.proves, text)
+		}
+	}
+	var missing []flux.Ref
+	for _, ref := range watch {
+		listed := slices.ContainsFunc(spec.HealthChecks, func(h meta.NamespacedObjectKindReference) bool {
+			return h.Kind == ref.Kind && h.Name == ref.Name && (h.Namespace == ref.Namespace || ref.Namespace == "")
+		})
+		if !spec.Wait && !listed && !slices.Contains(missing, ref) {
+			missing = append(missing, ref)
+		}
+	}
+	switch {
+	case spec.Wait && definitions:
+		refusal := refuse("no health check expression is known that proves %s reconciled, and %s ignores healthChecks while it has wait: true", triggers(all), tier.Name)
+		refusal.ByHand = fmt.Sprintf("set wait: false in %s, and list in its healthChecks %s and whatever its wait was for", tier.Name, list(names(watch)))
+		return gate{}, refusal
+	case len(missing) == 0:
+	case !definitions && harmless:
+		g.wait = true
+	default:
+		for _, ref := range missing {
+			g.checks = append(g.checks, mapping("apiVersion", ref.APIVersion, "kind", ref.Kind, "name", ref.Name, "namespace", ref.Namespace))
+		}
+	}
+	return g, nil
+}
+
+// harmless is true where wait: true would wait for nothing that may not come.
+func harmless(t build.Followed) bool {
+	spec, _ := t.Kustomization.Object["spec"].(map[string]any)
+	if _, said := spec["wait"]; said || spec["healthChecks"] != nil || t.Result == nil {
+		return false
+	}
+	return !slices.ContainsFunc(t.Result.Objects, func(o build.Object) bool {
+		switch gk := o.GroupVersionKind().GroupKind(); gk.Kind {
+		case flux.KustomizationKind, "PersistentVolumeClaim", "Job", "Pod":
+			return true
+		}
+		return false
+	})
+}
+
+// exprOf is the expression that proves the trigger reconciled, nil where none
+// is known.
+func exprOf(b brought) *yaml.Node {
+	if b.How != coldstart.ByTrigger || b.Relation == nil {
+		return nil
+	}
+	gk := b.Object.GroupVersionKind().GroupKind()
+	i := slices.IndexFunc(b.Relation.Triggers, func(t knowledge.Trigger) bool { return t.GroupKind() == gk && t.Ready != nil })
+	if i < 0 {
+		return nil
+	}
+	ready := b.Relation.Triggers[i].Ready
+	return mapping("apiVersion", ready.APIVersion, "kind", gk.Kind, "inProgress", ready.InProgress, "failed", ready.Failed, "current", ready.Current)
+}
+
+func (g *gate) expect(have []kustomize.CustomHealthCheck, expr *yaml.Node) {
+	group := func(apiVersion string) string { return schema.FromAPIVersionAndKind(apiVersion, "").Group }
+	kind, of := scalar(field(expr, "kind")), group(scalar(field(expr, "apiVersion")))
+	known := slices.ContainsFunc(have, func(h kustomize.CustomHealthCheck) bool {
+		return group(h.APIVersion) == of && (h.Kind == kind || h.Kind == "")
+	})
+	if !known {
+		g.exprs = added(g.exprs, expr)
+	}
+}
+
+// expects is true where the HelmRelease has an expression of that kind.
+func (w *work) expects(tier, release flux.Ref, expr *yaml.Node) bool {
+	followed := w.followed(tier)
+	if followed == nil || followed.Result == nil {
+		return false
+	}
+	return slices.ContainsFunc(followed.Result.Objects, func(o build.Object) bool {
+		if !same(o.Ref(), release) {
+			return false
+		}
+		exprs, _, _ := unstructured.NestedSlice(o.Object, "spec", "healthCheckExprs")
+		return slices.ContainsFunc(exprs, func(e any) bool {
+			fields, _ := e.(map[string]any)
+			return fields["kind"] == scalar(field(expr, "kind"))
+		})
+	})
+}
+
+func (g *gate) expectRelease(ref flux.Ref, expr *yaml.Node) {
+	i := slices.IndexFunc(g.releases, func(r releaseGate) bool { return r.ref == ref })
+	if i < 0 {
+		i = len(g.releases)
+		g.releases = append(g.releases, releaseGate{ref: ref})
+	}
+	g.releases[i].exprs = added(g.releases[i].exprs, expr)
+}
+
+// added adds an expression of a kind that has none yet.
+func added(all []*yaml.Node, expr *yaml.Node) []*yaml.Node {
+	for _, e := range all {
+		if scalar(field(e, "kind")) == scalar(field(expr, "kind")) && scalar(field(e, "apiVersion")) == scalar(field(expr, "apiVersion")) {
+			return all
+		}
+	}
+	return append(all, expr)
+}
+
+func releaseOf(p coldstart.Provider) flux.Ref {
+	if p.Release != nil {
+		return *p.Release
+	}
+	return p.Object
+}
+
+// definition is the name of the CRD that the provider makes. A guess would keep
+// the tier from ever being Ready.
+func (w *work) definition(b brought) (string, error) {
+	if b.Relation != nil {
+		kinds := b.Relation.Creates
+		if t := w.followed(b.Tier); t != nil && t.Result != nil {
+			for _, o := range t.Result.Objects {
+				if same(o.Ref(), b.Object) {
+					kinds, _ = b.Relation.Derived(o.Unstructured)
+				}
+			}
+		}
+		for _, k := range kinds {
+			if k.GroupKind() == b.kind.GroupKind() && k.Plural != "" {
+				return k.CRD(), nil
+			}
+		}
+	}
+	return "", refuse("it is not known what the CRD of %s is called", b.kind.GroupKind())
+}
+
+func proof(b brought) string {
+	switch b.How {
+	case coldstart.ByTrigger:
+		return fmt.Sprintf("%s is reconciled", b.Object)
+	case coldstart.ByStart:
+		return fmt.Sprintf("%s has registered %s", b.Relation.System, b.kind.Kind)
+	}
+	return fmt.Sprintf("%s is installed", releaseOf(b.Provider))
+}
+
+func triggers(all []brought) string {
+	var objects []string
+	for _, b := range all {
+		if text := b.Object.String(); exprOf(b) == nil && !slices.Contains(objects, text) {
+			objects = append(objects, text)
+		}
+	}
+	return list(objects)
+}
+
+func names(refs []flux.Ref) []string {
+	var all []string
+	for _, r := range refs {
+		if text := r.String(); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// writeGate edits the manifests of the tier and of its HelmReleases.
+func (w *work) writeGate(tier flux.Ref, g gate) error {
+	if len(g.exprs)+len(g.checks) > 0 || g.wait {
+		m, err := w.tier(tier, "wait", "healthChecks", "healthCheckExprs")
+		if err != nil {
+			return err
+		}
+		lines := m.lines
+		if g.wait {
+			err = m.setField(m.at, "spec", "wait", boolean(true))
+		}
+		if err == nil {
+			err = m.addItems(m.at, "spec", "healthChecks", g.checks...)
+		}
+		if err == nil {
+			err = m.addItems(m.at, "spec", "healthCheckExprs", g.exprs...)
+		}
+		if err != nil {
+			m.lines = lines
+			return err
+		}
+	}
+	for _, r := range g.releases {
+		m, err := w.object(tier, r.ref)
+		if err != nil {
+			return err
+		}
+		if err := m.addItems(m.at, "spec", "healthCheckExprs", r.exprs...); err != nil {
+			return err
+		}
+	}
+	w.noteGate(tier, g)
+	return nil
+}
+
+func (w *work) noteGate(tier flux.Ref, g gate) {
+	w.note(fmt.Sprintf("Gate: %s is Ready only once %s. It holds %s.", tier.Name, strings.Join(g.proves, " and "), count(w.holds(tier.Key()), "tier")))
+}

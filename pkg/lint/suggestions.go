@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"io/fs"
+
+	"github.com/kubestandup/kubestandup/pkg/finding"
+	"github.com/kubestandup/kubestandup/pkg/lint/suggest"
+)
+
+// suggestions gives each finding that a patch can mend that patch, or says in
+// its fix why none is safe.
+func suggestions(files fs.FS, clusters []examined) {
+	for i := range clusters {
+		subject := clusters[i].subject
+		input := suggest.Input{Files: files, World: subject.World, Prediction: subject.Prediction, Locate: subject.Locate}
+		for j := range clusters {
+			if i != j {
+				input.Others = append(input.Others, clusters[j].cluster.Tiers...)
+			}
+		}
+		for k := range clusters[i].findings {
+			suggestion(input, &clusters[i].findings[k])
+		}
+	}
+}
+
+func suggestion(input suggest.Input, f *finding.Finding) {
+	var patch suggest.Patch
+	var err error
+	switch {
+	case f.Tier == nil || f.Severity == finding.Info:
+		return
+	case f.Rule == "CS001":
+		patch, err = suggest.Split(input, *f.Tier)
+	case f.Rule == "HG001":
+		patch, err = suggest.Gate(input, *f.Tier)
+	default:
+		return
+	}
+	if err != nil {
+		f.Fix += "\n" + err.Error()
+		return
+	}
+	f.Suggestion = patch.Diff
+}
