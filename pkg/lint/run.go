@@ -84,7 +84,9 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 			return nil, fmt.Errorf("repository %s: %w", repo.Dir, err)
 		}
 	}
-	return newReport(clusters), nil
+	report = newReport(clusters)
+	report.Loose = looseOf(repo)
+	return report, nil
 }
 
 func (o *Options) book() (*knowledge.Base, error) {
