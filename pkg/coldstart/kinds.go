@@ -59,6 +59,8 @@ func (m *model) standingBefore(gk schema.GroupKind) string {
 		return "Kubernetes"
 	case knowledge.FluxKind(gk):
 		return "Flux"
+	case gk.Group == operatorGroup && m.instance():
+		return "Flux Operator"
 	}
 	return cmp.Or(m.book.Before(gk), m.bootstrapped(gk))
 }
@@ -84,4 +86,14 @@ func (m *model) definition(name string) (fact, bool) {
 		m.way(f, s.done)
 	}
 	return f, true
+}
+
+// operatorGroup is that of Flux Operator, which installs Flux where there is a
+// FluxInstance.
+const operatorGroup = "fluxcd.controlplane.io"
+
+func (m *model) instance() bool {
+	return slices.ContainsFunc(m.items, func(i *item) bool {
+		return i.GetKind() == "FluxInstance" && i.GroupVersionKind().Group == operatorGroup
+	})
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/lint/suggest"
 )
 
 // deadlockCauses is the chain, nearest first: who needs, what brings it, what
@@ -217,9 +219,10 @@ func gateWords(all []brought) string {
 // in, behind the tiers of what brings their kinds.
 func (l *look) tierBelow(d stuck) manifest {
 	spec := l.spec(d.Tier)
+	suffix := "-" + suggest.Word(objects(d.needs), d.Tier.Name) // as in the patch
 	m := manifest{
 		APIVersion: d.Tier.APIVersion, Kind: flux.KustomizationKind,
-		Metadata: manifestName{Name: d.Tier.Name + "-resources", Namespace: d.Tier.Namespace},
+		Metadata: manifestName{Name: d.Tier.Name + suffix, Namespace: d.Tier.Namespace},
 	}
 	for l.Graph.Node(flux.Ref{Kind: flux.KustomizationKind, Namespace: d.Tier.Namespace, Name: m.Metadata.Name}) != nil {
 		m.Metadata.Name += "-2"
@@ -230,7 +233,7 @@ func (l *look) tierBelow(d stuck) manifest {
 	m.Spec = specYAML{
 		Interval:  short(spec.Interval.Duration),
 		SourceRef: &sourceYAML{Kind: spec.SourceRef.Kind, Name: spec.SourceRef.Name, Namespace: spec.SourceRef.Namespace},
-		Path:      trimSlash(spec.Path) + "-resources",
+		Path:      trimSlash(spec.Path) + suffix,
 		Prune:     &spec.Prune,
 	}
 	if spec.RetryInterval != nil {
@@ -270,4 +273,13 @@ func (l *look) variablesFix(d stuck) string {
 	}
 	return fmt.Sprintf("Move %s into a tier of its own, %s, and let %s depend on it:\n%s", d.needs[0].Object, name, l.name(d.Tier),
 		addTo(l, d.Tier, specYAML{DependsOn: []dependencyYAML{{Name: name}}}))
+}
+
+// objects are those of the tier that need what is missing.
+func objects(needs []coldstart.Need) []build.Object {
+	var all []build.Object
+	for _, n := range needs {
+		all = append(all, n.Users...)
+	}
+	return all
 }

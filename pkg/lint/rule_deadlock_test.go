@@ -49,8 +49,8 @@ func TestDeadlock(t *testing.T) {
 		"KubeVirt CDI has reconciled CDI/cdi", "no retry heals it", "the 1 tier below it stays down")
 	contains(t, "causes", causes(f), "StorageProfile/fast (config/cdi.yaml:6)", "CDI/cdi (config/cdi.yaml:1)",
 		"storageprofiles.cdi.kubevirt.io", "Deployment/cdi/cdi-operator")
-	contains(t, "fix", f.Fix, "StorageProfile/fast", "not CDI/cdi up", "name: config-resources", "- name: config\n", "path: ./config-resources",
-		"retryInterval: 30s", "healthCheckExprs:", "current: has(status.phase) && status.phase == 'Deployed'", "an edge to config-resources")
+	contains(t, "fix", f.Fix, "StorageProfile/fast", "not CDI/cdi up", "name: config-cdi", "- name: config\n", "path: ./config-cdi",
+		"retryInterval: 30s", "healthCheckExprs:", "current: has(status.phase) && status.phase == 'Deployed'", "an edge to config-cdi")
 	if got := missingKinds(f); !slices.Equal(got, []string{"DataVolume", "StorageProfile"}) {
 		t.Errorf("missing %v", got)
 	}

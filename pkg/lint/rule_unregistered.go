@@ -45,7 +45,6 @@ func (l *look) unregisteredIn(o *coldstart.Outcome) []finding.Finding {
 	for _, n := range o.Needs {
 		switch {
 		case n.Kind.Kind == "" || len(n.Providers) > 0 || n.When != coldstart.Missing && (n.When != coldstart.Perhaps || len(n.OtherVersions) == 0):
-		case n.Kind.Group == operatorGroup && l.hasInstance(): // it runs Flux, so it is there before
 		case len(l.switchedOff(n.Kind.GroupKind())) > 0 && len(n.OtherVersions) == 0: // CS005
 		case len(n.OtherVersions) > 0:
 			all = append(all, l.otherVersion(o, n))
@@ -61,20 +60,6 @@ func (l *look) unregisteredIn(o *coldstart.Outcome) []finding.Finding {
 		all = append(all, l.nobody(o, groups[key]))
 	}
 	return append(all, l.onlySuspended(o)...)
-}
-
-// operatorGroup is Flux Operator's, which installs Flux by a FluxInstance.
-const operatorGroup = "fluxcd.controlplane.io"
-
-func (l *look) hasInstance() bool {
-	for i := range l.World.Tiers {
-		for _, o := range l.objects(&l.World.Tiers[i]) {
-			if o.GetKind() == "FluxInstance" && o.GroupVersionKind().Group == operatorGroup {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // otherVersion is for a kind that is registered, in other versions.
@@ -160,7 +145,7 @@ func (l *look) perhaps() []finding.Finding {
 		for _, n := range o.Needs {
 			known := n.Kind.Kind == "" || len(n.Providers) > 0 || len(n.OtherVersions) > 0
 			if n.When != coldstart.Perhaps || known || o.Verdict == coldstart.Suspended ||
-				n.Kind.Group == operatorGroup && l.hasInstance() || l.keptGuess(o, n) != nil || len(l.switchedOff(n.Kind.GroupKind())) > 0 {
+				l.keptGuess(o, n) != nil || len(l.switchedOff(n.Kind.GroupKind())) > 0 {
 				continue
 			}
 			g := groups[n.Kind.Group]

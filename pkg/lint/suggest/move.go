@@ -21,7 +21,7 @@ const nameLength = 63
 
 // name finds a name and a folder for a new tier.
 func (s *split) name(n *newTier) error {
-	word := wordFor(n.users, s.old.Tier.Name)
+	word := Word(n.users, s.old.Tier.Name)
 	for i := 1; i < 100; i++ {
 		n.ref, n.dir = flux.Ref{}, ""
 		suffix := "-" + word
@@ -70,9 +70,10 @@ func (s *split) free(dir string) bool {
 	return !slices.ContainsFunc(s.World.Tiers, takes) && !slices.ContainsFunc(s.Others, takes)
 }
 
-// wordFor is what the objects have in common, in one word: the first of their
+// Word names the tier that objects move to, behind the name of their old one: it
+// is what they have in common, in one word: the first of their
 // API group, else their kind.
-func wordFor(users []build.Object, tier string) string {
+func Word(users []build.Object, tier string) string {
 	var groups, kinds []string
 	for _, o := range users {
 		gk := o.GroupVersionKind().GroupKind()
