@@ -47,6 +47,11 @@ type Builder struct {
 	// without a value and without a default then become placeholders, which
 	// IsUnknown recognises; Result.Absent names the object.
 	UnknownVariables bool
+	// Injected says that something on the cluster adds variables to
+	// spec.postBuild of tiers when they are created, a mutating webhook say:
+	// with UnknownVariables, one without a value becomes a placeholder in every
+	// tier.
+	Injected bool
 	// Built, where set, is called by Follow with each tier that was built, and
 	// again when it was built anew; not concurrently, and in the order of the
 	// answer among tiers that were built at the same time.
@@ -89,6 +94,11 @@ func (b Builder) run(ctx context.Context, tier *unstructured.Unstructured, tree 
 	spec, typed, err := decode(tier)
 	if err != nil {
 		return nil, err
+	}
+	if b.Injected {
+		if typed, err = inject(spec); err != nil {
+			return nil, err
+		}
 	}
 	result := &Result{Tier: refOf(tier), Source: SourceOf(tier), tree: tree}
 	if b.NoCrossNamespaceRefs && result.Source.Namespace != spec.GetNamespace() {

@@ -14,6 +14,7 @@ import (
 	generator "github.com/fluxcd/pkg/kustomize"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/resource"
 
@@ -104,7 +105,7 @@ func (r *varReader) prepare(ctx context.Context, spec *kustomizev1.Kustomization
 	for name, value := range spec.Spec.PostBuild.Substitute {
 		vars[name] = value
 	}
-	if len(vars) == 0 && len(r.absentRefs(spec)) == 0 && spec.GetSubstituteStrategy() != kustomizev1.SubstituteStrategyAlways {
+	if len(vars) == 0 && len(r.absentRefs(spec)) == 0 && !isInjected(spec) && spec.GetSubstituteStrategy() != kustomizev1.SubstituteStrategyAlways {
 		return nil // optional, all of them: then nothing is substituted
 	}
 	content, err := res.AsYAML()
@@ -139,7 +140,7 @@ func (r *varReader) absentRefs(spec *kustomizev1.Kustomization) []flux.Ref {
 	}
 	for _, from := range spec.Spec.PostBuild.SubstituteFrom {
 		ref := flux.Ref{APIVersion: "v1", Kind: from.Kind, Namespace: spec.GetNamespace(), Name: from.Name}
-		if !from.Optional && slices.Contains(r.absent, varKey{from.Kind, ref.Namespace, ref.Name}) {
+		if !from.Optional && from.Name != injectedName && slices.Contains(r.absent, varKey{from.Kind, ref.Namespace, ref.Name}) {
 			all = append(all, ref)
 		}
 	}
@@ -165,4 +166,27 @@ func (r *varReader) lacks(ctx context.Context, tier *unstructured.Unstructured) 
 		}
 	}
 	return lacks
+}
+
+// injectedName stands for where the variables come from that something on the
+// cluster adds to a tier. No object can have that name.
+const injectedName = "INJECTED"
+
+// inject lets the tier read variables of which nothing is known, before its
+// own. It answers the tier as it is then.
+func inject(spec *kustomizev1.Kustomization) (unstructured.Unstructured, error) {
+	if spec.Spec.PostBuild == nil {
+		spec.Spec.PostBuild = &kustomizev1.PostBuild{}
+	}
+	from := []kustomizev1.SubstituteReference{{Kind: "ConfigMap", Name: injectedName}}
+	spec.Spec.PostBuild.SubstituteFrom = append(from, spec.Spec.PostBuild.SubstituteFrom...)
+	typed, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
+	if err != nil {
+		return unstructured.Unstructured{}, fmt.Errorf("decode: %w", err)
+	}
+	return unstructured.Unstructured{Object: typed}, nil
+}
+
+func isInjected(spec *kustomizev1.Kustomization) bool {
+	return slices.ContainsFunc(spec.Spec.PostBuild.SubstituteFrom, func(from kustomizev1.SubstituteReference) bool { return from.Name == injectedName })
 }

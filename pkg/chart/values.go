@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/chartutil"
 	"github.com/go-logr/logr"
@@ -41,6 +42,21 @@ func (c *Charts) fillValues(ctx context.Context, into *Chart) (err error) {
 		return fmt.Errorf("values of %s: %s %s, key %q: %w", into.Release, bad.Kind, bad.Name, bad.Key, bad.Reason)
 	}
 	return into.hidden.redact(fmt.Errorf("values of %s: %w", into.Release, err))
+}
+
+// Values are those that Flux installs the chart of the HelmRelease
+// namespace/name with, but for the chart's own, which need not be had. unknown
+// are the ConfigMaps and Secrets of spec.valuesFrom that are not among them, as
+// in Chart.
+func (c *Charts) Values(ctx context.Context, namespace, name string) (values map[string]any, unknown []flux.Ref, err error) {
+	out := &Chart{Release: ref(flux.HelmReleaseKind, namespace, name), object: &helmv2.HelmRelease{}}
+	if err := c.read(ctx, out.Release, flux.Ref{}, out.object); err != nil {
+		return nil, nil, err
+	}
+	if err := c.fillValues(ctx, out); err != nil {
+		return nil, nil, err
+	}
+	return out.values, out.Unknown, nil
 }
 
 // knownValues are the entries of valuesFrom that the repository knows the values

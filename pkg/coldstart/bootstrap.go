@@ -4,7 +4,9 @@
 package coldstart
 
 import (
+	"path"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,6 +24,9 @@ func (m *model) installedBy(r *release) string {
 		namespace = r.ref.Namespace
 	}
 	for _, i := range m.bootstrap {
+		if i.Project != "" {
+			continue // its CRDs, as a rule, and not what the chart installs
+		}
 		if i.Name == name && (i.Namespace == namespace || i.Namespace == "") || i.Chart != "" && i.Chart == r.chart.Name {
 			return i.By
 		}
@@ -42,6 +47,12 @@ func (r *release) done(m *model, otherwise fact) fact {
 // that no HelmRelease of the cluster installs.
 func (m *model) bootstrapped(gk schema.GroupKind) string {
 	for _, i := range m.bootstrap {
+		if i.Project != "" {
+			if m.ofProject(i.Project, gk) {
+				return i.By
+			}
+			continue
+		}
 		for _, name := range []string{i.Chart, i.Name} {
 			row := m.book.Chart(name, "")
 			if name != "" && row != nil && registers(row, gk) {
@@ -50,6 +61,17 @@ func (m *model) bootstrapped(gk schema.GroupKind) string {
 		}
 	}
 	return ""
+}
+
+// ofProject is true when the manifests of a project register the kind: those
+// that no controller has to make.
+func (m *model) ofProject(project string, gk schema.GroupKind) bool {
+	return slices.ContainsFunc(m.book.Relations(), func(r knowledge.Relation) bool {
+		named := r.ID == path.Base(project) ||
+			slices.ContainsFunc(r.Sources, func(source string) bool { return strings.HasPrefix(source, project+" ") })
+		return named &&
+			slices.ContainsFunc(r.Registers, func(k knowledge.Kind) bool { return k.GroupKind() == gk })
+	})
 }
 
 func registers(row *knowledge.Chart, gk schema.GroupKind) bool {

@@ -24,12 +24,17 @@ type Cluster struct {
 	Book   *knowledge.Base
 	// Bootstrap are the charts that are there before Flux is, with their CRDs.
 	Bootstrap []Installed
+	// Standing are the Namespaces, ConfigMaps and Secrets that are there before
+	// Flux is.
+	Standing []flux.Ref
 }
 
 // Installed is a chart that is installed before Flux reconciles anything. Empty
 // fields are not known.
 type Installed struct {
 	Name, Namespace, Chart string
+	// Project is owner/name on GitHub of manifests that are no chart.
+	Project string
 	// By says who installs it: a file of the repository.
 	By string
 }

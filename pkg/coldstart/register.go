@@ -60,6 +60,10 @@ func (m *model) register(i *item) {
 	if gk.Group == crdGroup && gk.Kind == crdKind {
 		m.registerDefinition(i)
 	}
+	if gk.Group == "fluxcd.controlplane.io" && gk.Kind == "ResourceSet" {
+		// What it makes is in its templates.
+		m.unknown = append(m.unknown, candidate{i.ref(), i.created, i.tier})
+	}
 	for _, relation := range m.book.ByTrigger(gk) {
 		m.registerTrigger(i, relation)
 	}

@@ -141,7 +141,7 @@ func (m *model) standing(name string) bool {
 	case corev1.NamespaceDefault, "kube-system", "kube-public", "kube-node-lease":
 		return true
 	}
-	return m.madeNamespace(name) ||
+	return m.madeNamespace(name) || m.there[id{"", "Namespace", "", name}] ||
 		slices.ContainsFunc(m.tiers, func(t *tier) bool { return len(t.Parents) == 0 && t.Tier.Namespace == name })
 }
 
@@ -207,7 +207,7 @@ func (m *model) objectSources(key id) []*source {
 func (m *model) needObject(t *tier, stage int, ref flux.Ref, users []build.Object) {
 	key := idOfRef(ref)
 	f, made := m.exists[key]
-	if !made {
+	if !made || m.there[key] {
 		return
 	}
 	t.needs = append(t.needs, &need{stage: stage, object: ref, fact: f, sources: m.objectSources(key), users: users})
@@ -339,7 +339,7 @@ func (m *model) wireRelease(r *release) {
 	}
 	for _, from := range r.spec.ValuesFrom {
 		key := id{"", from.Kind, r.ref.Namespace, from.Name}
-		if f, made := m.exists[key]; made && !from.Optional {
+		if f, made := m.exists[key]; made && !from.Optional && !m.there[key] {
 			m.need(r.start, f)
 		}
 	}

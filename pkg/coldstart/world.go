@@ -98,9 +98,11 @@ type model struct {
 	// definitions are the CRDs by name.
 	definitions map[string]schema.GroupKind
 	bootstrap   []Installed
-	scopes      map[schema.GroupKind]bool
-	operators   map[string][]*operator
-	reconciles  map[reconcileKey]fact
+	// there are the objects that are there before Flux is.
+	there      map[id]bool
+	scopes     map[schema.GroupKind]bool
+	operators  map[string][]*operator
+	reconciles map[reconcileKey]fact
 	// spaces are the facts that namespaces exist.
 	spaces map[string]fact
 	// waits are what the Ready of each tier waits for.
@@ -154,7 +156,11 @@ func newModel(c *Cluster) *model {
 		kinds: map[schema.GroupVersionKind]*kind{}, sources: map[schema.GroupKind][]*source{},
 		definitions: map[string]schema.GroupKind{}, scopes: map[schema.GroupKind]bool{}, operators: map[string][]*operator{},
 		reconciles: map[reconcileKey]fact{}, groups: map[string][]*source{},
-		spaces: map[string]fact{}, waits: map[*tier][]waited{},
+		spaces: map[string]fact{}, waits: map[*tier][]waited{}, there: map[id]bool{},
+	}
+	for _, ref := range c.Standing {
+		ref.APIVersion = "v1"
+		m.there[idOfRef(ref)] = true
 	}
 	for i := range c.Tiers {
 		m.enter(i, &c.Tiers[i])

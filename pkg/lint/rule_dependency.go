@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
@@ -158,6 +159,9 @@ func (l *look) missingEdge(n *tiers.Node, on flux.Ref) finding.Finding {
 	severity, but := finding.Error, ""
 	if unknown := l.unknownTiers(); len(unknown) > 0 {
 		severity = finding.Warning
+		if l.unbuilt() {
+			severity = finding.Info // why it does not build is reported by itself
+		}
 		but = fmt.Sprintf(", unless %s %s it, whose content is not known", some(unknown), verb(len(unknown), "brings", "bring"))
 	}
 	f := l.edge("DG002", severity, n, fmt.Sprintf(
@@ -181,6 +185,12 @@ func (l *look) unknownTiers() []string {
 		}
 	}
 	return all
+}
+
+// unbuilt is true where a tier of the repository itself does not build: what it
+// holds is there, and nobody has seen it.
+func (l *look) unbuilt() bool {
+	return slices.ContainsFunc(l.World.Tiers, func(f build.Followed) bool { return f.Err != nil })
 }
 
 // near is the tier that may have been meant: of the name in another namespace,

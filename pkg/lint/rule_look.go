@@ -26,6 +26,9 @@ type look struct {
 	outcomes map[flux.Ref]*coldstart.Outcome
 	// named counts the tiers of a name, whatever their namespace.
 	named map[string]int
+	// followers are the tiers that come after each, by an edge or by containment;
+	// nil until somebody asks.
+	followers map[flux.Ref][]flux.Ref
 }
 
 func newLook(s *Subject) *look {
@@ -92,12 +95,36 @@ func (l *look) names(all []flux.Ref) []string {
 	return names
 }
 
-// below is the number of tiers that cannot come up before this one.
+// below is the number of Kustomizations that cannot come up before this tier:
+// those behind it and those in it. Its HelmReleases are not counted: they are
+// what it is made of.
 func (l *look) below(tier flux.Ref) int {
-	if n := l.Graph.Node(tier); n != nil {
-		return n.Below
+	if l.followers == nil {
+		l.followers = map[flux.Ref][]flux.Ref{}
+		for _, n := range l.Graph.Tiers() {
+			for _, d := range n.DependsOn {
+				l.followers[coldstart.Key(d.Ref)] = append(l.followers[coldstart.Key(d.Ref)], coldstart.Key(n.Ref))
+			}
+			if n.ContainedBy != nil {
+				l.followers[coldstart.Key(n.ContainedBy.Ref)] = append(l.followers[coldstart.Key(n.ContainedBy.Ref)], coldstart.Key(n.Ref))
+			}
+		}
 	}
-	return 0
+	seen := map[flux.Ref]bool{coldstart.Key(tier): true}
+	count := 0
+	for todo := []flux.Ref{coldstart.Key(tier)}; len(todo) > 0; todo = todo[1:] {
+		for _, next := range l.followers[todo[0]] {
+			if seen[next] {
+				continue
+			}
+			seen[next] = true
+			todo = append(todo, next)
+			if next.Kind == flux.KustomizationKind {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // dependants are the tiers that wait for this one to be Ready, by an edge.

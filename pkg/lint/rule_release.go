@@ -41,7 +41,7 @@ func (l *look) chartCauses(r coldstart.Release, needs []coldstart.Need) []string
 func (l *look) releaseTail(r coldstart.Release) string {
 	n := 0
 	if l.spec(r.Tier).Wait || l.checks(r.Tier, r.Release) {
-		n = l.below(r.Tier) - len(l.releasesOf(r.Tier))
+		n = l.below(r.Tier)
 	}
 	if n <= 0 {
 		return "no retry heals it"

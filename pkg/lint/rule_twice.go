@@ -5,6 +5,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -29,22 +30,21 @@ func builtTwice() Rule {
 	}
 }
 
-// shared are the objects that two tiers build.
+// shared are the objects that the same tiers build, two or more of them.
 type shared struct {
-	a, b    *build.Followed
+	tiers   []*build.Followed
 	objects []build.Object
 }
 
-// twice finds the pairs of tiers that build the same objects, one entry for
-// each pair, in the order of the tiers.
+// twice finds what more than one tier builds, one entry for each set of tiers,
+// in the order in which the objects are met.
 func (l *look) twice() []*shared {
 	type id struct {
 		schema.GroupKind
 		namespace, name string
 	}
-	first := map[id]*build.Followed{}
-	pairs := map[[2]flux.Ref]*shared{}
-	var all []*shared
+	builds := map[id]*shared{}
+	var order []*shared
 	for i := range l.World.Tiers {
 		f := &l.World.Tiers[i]
 		if f.Remote || l.spec(f.Tier).KubeConfig != nil {
@@ -55,21 +55,32 @@ func (l *look) twice() []*shared {
 				continue
 			}
 			key := id{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
-			other, known := first[key]
-			if !known {
-				first[key] = f
-				continue
+			one := builds[key]
+			if one == nil {
+				one = &shared{objects: []build.Object{o}}
+				builds[key] = one
+				order = append(order, one)
 			}
-			if other == f || prunes(l.spec(f.Tier)) == "" && prunes(l.spec(other.Tier)) == "" {
-				continue
+			if !slices.Contains(one.tiers, f) {
+				one.tiers = append(one.tiers, f)
 			}
-			pair := [2]flux.Ref{coldstart.Key(other.Tier), coldstart.Key(f.Tier)}
-			if pairs[pair] == nil {
-				pairs[pair] = &shared{a: other, b: f}
-				all = append(all, pairs[pair])
-			}
-			pairs[pair].objects = append(pairs[pair].objects, o)
 		}
+	}
+	sets := map[string]*shared{}
+	var all []*shared
+	for _, one := range order {
+		if len(one.tiers) < 2 || !slices.ContainsFunc(one.tiers, func(f *build.Followed) bool { return prunes(l.spec(f.Tier)) != "" }) {
+			continue
+		}
+		set := ""
+		for _, f := range one.tiers {
+			set += f.Tier.Key() + " "
+		}
+		if sets[set] == nil {
+			sets[set] = &shared{tiers: one.tiers}
+			all = append(all, sets[set])
+		}
+		sets[set].objects = append(sets[set].objects, one.objects...)
 	}
 	return all
 }
@@ -83,34 +94,49 @@ func (l *look) ownRoot(f *build.Followed, o build.Object) bool {
 }
 
 func (l *look) reportTwice(t *shared) finding.Finding {
-	var names []string
+	names, by := make([]string, 0, len(t.objects)), make([]string, 0, len(t.tiers))
 	for _, o := range t.objects {
 		names = append(names, o.Ref().String())
 	}
-	a, b := l.name(t.a.Tier), l.name(t.b.Tier)
-	message := fmt.Sprintf("%s and %s both build %s: each apply takes %s over, and the one that stops building %s deletes what the other one still wants",
-		a, b, some(names), verb(len(names), "it", "them"), verb(len(names), "it", "them"))
-	if isKustomization(t.objects[0].Ref()) {
-		message = fmt.Sprintf("%s and %s both apply %s: each apply takes it over, and the one that stops applying it deletes the tier with all that it applied",
-			a, b, some(names))
+	for _, f := range t.tiers {
+		by = append(by, l.name(f.Tier))
 	}
-	object := t.objects[0].Ref()
-	f := l.report("DG007", finding.Warning, t.b.Tier, object, message)
+	both, other := verb(len(by)-1, "both", "all"), verb(len(by)-1, "the other one still wants", "the others still want")
+	it := verb(len(names), "it", "them")
+	message := fmt.Sprintf("%s %s build %s: each apply takes %s over, and the one that stops building %s deletes what %s",
+		some(by), both, some(names), it, it, other)
+	if isKustomization(t.objects[0].Ref()) {
+		message = fmt.Sprintf("%s %s apply %s: each apply takes it over, and the one that stops applying it deletes the tier with all that it applied",
+			some(by), both, some(names))
+	}
+	f := l.report("DG007", finding.Warning, t.tiers[1].Tier, t.objects[0].Ref(), message)
+	f.Causes = l.twiceCauses(t, by)
+	f.Fix = fmt.Sprintf("Leave %s to one tier, on which the %s; or annotate %s in %s with %s/prune: disabled.",
+		it, verb(len(by)-1, "other one depends", "others depend"), it, both, flux.KustomizeGroup)
+	return f
+}
+
+// twiceCauses say where each object is, in each tier, and which of them prune.
+func (l *look) twiceCauses(t *shared, by []string) []string {
+	const enough = 4
+	var causes []string
 	for i, o := range t.objects {
-		const enough = 4
 		if i == enough {
-			f.Causes = append(f.Causes, fmt.Sprintf("and %s more", count(len(t.objects)-enough, "object")))
+			causes = append(causes, fmt.Sprintf("and %s more", count(len(t.objects)-enough, "object")))
 			break
 		}
-		f.Causes = append(f.Causes, l.place(t.a.Tier, o.Ref())+" in "+a, l.place(t.b.Tier, o.Ref())+" in "+b)
-	}
-	for _, tier := range []*build.Followed{t.a, t.b} {
-		if how := prunes(l.spec(tier.Tier)); how != "" {
-			f.Causes = append(f.Causes, fmt.Sprintf("%s has %s", l.place(tier.Tier, tier.Tier), how))
+		for j, f := range t.tiers {
+			if j == enough {
+				causes = append(causes, fmt.Sprintf("and in %s more", count(len(t.tiers)-enough, "tier")))
+				break
+			}
+			causes = append(causes, l.place(f.Tier, o.Ref())+" in "+by[j])
 		}
 	}
-	f.Causes = unique(f.Causes)
-	f.Fix = fmt.Sprintf("Leave %s to one tier, on which the other one depends; or annotate %s in both with %s/prune: disabled.",
-		verb(len(names), "it", "them"), verb(len(names), "it", "them"), flux.KustomizeGroup)
-	return f
+	for i, f := range t.tiers {
+		if how := prunes(l.spec(f.Tier)); how != "" && i < enough {
+			causes = append(causes, fmt.Sprintf("%s has %s", l.place(f.Tier, f.Tier), how))
+		}
+	}
+	return unique(causes)
 }

@@ -5,6 +5,7 @@ package lint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -75,18 +76,40 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		}
 	}
 	if o.Suggest {
-		root, err := os.OpenRoot(repo.Dir) // no link leads out of it
-		if err != nil {
-			return nil, fmt.Errorf("repository %s: %w", repo.Dir, err)
-		}
-		suggestions(root.FS(), clusters)
-		if err := root.Close(); err != nil {
-			return nil, fmt.Errorf("repository %s: %w", repo.Dir, err)
+		if err := o.suggest(ctx, repo, clusters); err != nil {
+			return nil, err
 		}
 	}
 	report = newReport(clusters)
 	report.Loose = looseOf(repo)
 	return report, nil
+}
+
+// suggest writes patches. They change files that clusters which were not asked
+// for may build too, so that these are looked at first.
+func (o *Options) suggest(ctx context.Context, repo *repository.Repository, clusters []examined) (err error) {
+	whole, err := repository.Open(ctx, repo.Dir, repository.Options{
+		AllowRemoteBases: o.RemoteBases, LooseSubstitution: o.LooseSubstitution,
+	})
+	var others []build.Followed
+	switch {
+	case errors.Is(err, repository.ErrNoEntry): // but for what was named
+	case err != nil:
+		return err
+	default:
+		defer func() { err = errors.Join(err, whole.Close()) }()
+		for _, cluster := range whole.Clusters {
+			if !slices.ContainsFunc(clusters, func(e examined) bool { return e.cluster.Entry == cluster.Entry }) {
+				others = append(others, cluster.Tiers...)
+			}
+		}
+	}
+	root, err := os.OpenRoot(repo.Dir) // no link leads out of it
+	if err != nil {
+		return fmt.Errorf("repository %s: %w", repo.Dir, err)
+	}
+	suggestions(root.FS(), clusters, others)
+	return root.Close()
 }
 
 func (o *Options) book() (*knowledge.Base, error) {
@@ -104,7 +127,7 @@ func (o *Options) book() (*knowledge.Base, error) {
 
 // examine predicts one cluster, and asks the rules.
 func examine(ctx context.Context, cluster *repository.Cluster, book *knowledge.Base, cache *chart.Cache) (examined, error) {
-	world := &coldstart.Cluster{Tiers: cluster.Tiers, Book: book, Bootstrap: bootstrap(cluster)}
+	world := &coldstart.Cluster{Tiers: cluster.Tiers, Book: book, Bootstrap: bootstrap(cluster), Standing: cluster.Standing}
 	var err error
 	if world.Charts, err = charts(ctx, cluster, book, cache); err != nil {
 		return examined{}, err
@@ -123,7 +146,7 @@ func examine(ctx context.Context, cluster *repository.Cluster, book *knowledge.B
 func bootstrap(cluster *repository.Cluster) []coldstart.Installed {
 	var all []coldstart.Installed
 	for _, i := range cluster.Bootstrap {
-		all = append(all, coldstart.Installed{Name: i.Name, Namespace: i.Namespace, Chart: i.Chart, By: i.File})
+		all = append(all, coldstart.Installed{Name: i.Name, Namespace: i.Namespace, Chart: i.Chart, Project: i.Project, By: i.File})
 	}
 	return all
 }

@@ -6,6 +6,7 @@ package lint
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -72,7 +73,7 @@ func unversioned(r flux.Ref) flux.Ref {
 func (s *shelf) chart(ctx context.Context, release build.Object) coldstart.Chart {
 	loaded, err := s.charts.Load(ctx, release.GetNamespace(), release.GetName())
 	if err != nil {
-		return s.unloaded(release, err)
+		return s.unloaded(ctx, release, err)
 	}
 	out := coldstart.Chart{Name: loaded.Name, Version: loaded.Version}
 	row := s.book.ChartAt(loaded.Name, "", loaded.Version)
@@ -80,46 +81,46 @@ func (s *shelf) chart(ctx context.Context, release build.Object) coldstart.Chart
 	defer cancel()
 	rendered, err := loaded.Render(ctx, s.server)
 	if err != nil {
-		return s.unrendered(out, release, row, err)
+		return s.unrendered(ctx, out, release, row, err)
 	}
 	out.Basis = coldstart.Rendered
 	out.Definitions, out.Objects = rendered.Definitions, rendered.Objects
 	out.PreInstall, out.PostInstall = rendered.PreInstall, rendered.PostInstall
 	if row != nil {
-		_, out.Off = s.split(release, row)
+		_, out.Off = s.split(ctx, release, row)
 	}
 	return out
 }
 
 // unrendered is a chart that was had and does not render here: a dependency is
 // missing, or values that only the cluster knows.
-func (s *shelf) unrendered(out coldstart.Chart, release build.Object, row *knowledge.Chart, err error) coldstart.Chart {
+func (s *shelf) unrendered(ctx context.Context, out coldstart.Chart, release build.Object, row *knowledge.Chart, err error) coldstart.Chart {
 	var remote *chart.RemoteError
 	if row == nil && errors.As(err, &remote) && remote.Key != "" {
 		// What it registers, its dependency may.
 		row = s.book.ChartAt(remote.Chart, remote.URL, remote.Version)
 	}
-	return s.known(out, release, row, err)
+	return s.known(ctx, out, release, row, err)
 }
 
 // unloaded is a chart that cannot be had: the knowledge may have a row for it.
-func (s *shelf) unloaded(release build.Object, err error) coldstart.Chart {
+func (s *shelf) unloaded(ctx context.Context, release build.Object, err error) coldstart.Chart {
 	var remote *chart.RemoteError
 	if !errors.As(err, &remote) {
 		return coldstart.Chart{Basis: coldstart.Opaque, Why: err.Error()}
 	}
 	out := coldstart.Chart{Name: remote.Chart, Version: remote.Version}
-	return s.known(out, release, s.book.ChartAt(remote.Chart, remote.URL, remote.Version), err)
+	return s.known(ctx, out, release, s.book.ChartAt(remote.Chart, remote.URL, remote.Version), err)
 }
 
 // known is what the row says of the chart; without one it is opaque.
-func (s *shelf) known(out coldstart.Chart, release build.Object, row *knowledge.Chart, err error) coldstart.Chart {
+func (s *shelf) known(ctx context.Context, out coldstart.Chart, release build.Object, row *knowledge.Chart, err error) coldstart.Chart {
 	if row == nil {
 		out.Basis, out.Why = coldstart.Opaque, err.Error()
 		return out
 	}
 	out.Basis, out.Relations = coldstart.Known, row.Relations
-	on, off := s.split(release, row)
+	on, off := s.split(ctx, release, row)
 	out.Off = off
 	out.Groups = on.Groups
 	for _, kind := range on.Registers {
@@ -128,11 +129,22 @@ func (s *shelf) known(out coldstart.Chart, release build.Object, row *knowledge.
 	return out
 }
 
-// split divides a row by what the HelmRelease itself sets. What comes from
-// valuesFrom is not looked at: a switch that is set there is rare.
-func (s *shelf) split(release build.Object, row *knowledge.Chart) (on, off *knowledge.Chart) {
+// split divides a row by the values of the HelmRelease, wherever they come from.
+// Where some of them are not known, no switch is taken to be off: they may turn
+// it on.
+func (s *shelf) split(ctx context.Context, release build.Object, row *knowledge.Chart) (on, off *knowledge.Chart) {
 	var hr helmv2.HelmRelease
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(release.Object, &hr) // it was decoded before
 	skip := hr.Spec.Install != nil && hr.Spec.Install.CRDs == helmv2.Skip
-	return row.Split(hr.GetValues(), skip)
+	values, unknown, err := s.charts.Values(ctx, release.GetNamespace(), release.GetName())
+	if err != nil {
+		values = hr.GetValues() // Helm refuses the others, and says why
+	}
+	on, off = row.Split(values, skip)
+	if off == nil || len(unknown) == 0 {
+		return on, off
+	}
+	on.Registers = append(slices.Clone(on.Registers), off.Registers...)
+	on.Groups = append(slices.Clone(on.Groups), off.Groups...)
+	return on, nil
 }

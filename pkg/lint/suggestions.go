@@ -5,17 +5,20 @@ package lint
 
 import (
 	"io/fs"
+	"slices"
 
+	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/lint/suggest"
 )
 
 // suggestions gives each finding that a patch can mend that patch, or says in
 // its fix why none is safe.
-func suggestions(files fs.FS, clusters []examined) {
+// others are the tiers of clusters that are not looked at.
+func suggestions(files fs.FS, clusters []examined, others []build.Followed) {
 	for i := range clusters {
 		subject := clusters[i].subject
-		input := suggest.Input{Files: files, World: subject.World, Prediction: subject.Prediction, Locate: subject.Locate}
+		input := suggest.Input{Files: files, World: subject.World, Prediction: subject.Prediction, Locate: subject.Locate, Others: slices.Clone(others)}
 		for j := range clusters {
 			if i != j {
 				input.Others = append(input.Others, clusters[j].cluster.Tiers...)

@@ -17,15 +17,17 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/build"
 )
 
-// Installed is a chart that somebody installs before Flux is there, as far as
-// the repository tells: a release of a helmfile. Whether it is all of the chart
-// or its CRDs alone is not told.
+// Installed is what somebody installs before Flux is there, as far as the
+// repository tells: a release of a helmfile, or manifests by their URL. Whether
+// it is all of the chart or its CRDs alone is not told.
 type Installed struct {
 	// Name and Namespace are the release's.
 	Name, Namespace string
 	// Chart is the chart's own name; empty where the file leaves it to a
 	// template.
 	Chart string
+	// Project is owner/name on GitHub of manifests that are no chart.
+	Project string
 	build.Position
 }
 
@@ -37,6 +39,20 @@ const helmfileBytes = 256 << 10
 // another one's: kubernetes/staging/bootstrap is not for kubernetes/prod. What
 // sources leave out of their artifacts is looked at too: this is where it lies.
 func (r *Repository) bootstrapOf(ctx context.Context, entry string) ([]Installed, error) {
+	all, err := r.installed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mine []Installed
+	for _, i := range all {
+		if inside(scopeOf(i.File), entry) {
+			mine = append(mine, i)
+		}
+	}
+	return mine, nil
+}
+
+func (r *Repository) installed(ctx context.Context) ([]Installed, error) {
 	if r.helmfiles == nil {
 		all, err := helmfiles(ctx, r.Dir)
 		if err != nil {
@@ -44,13 +60,7 @@ func (r *Repository) bootstrapOf(ctx context.Context, entry string) ([]Installed
 		}
 		r.helmfiles = &all
 	}
-	var mine []Installed
-	for _, i := range *r.helmfiles {
-		if inside(scopeOf(i.File), entry) {
-			mine = append(mine, i)
-		}
-	}
-	return mine, nil
+	return *r.helmfiles, nil
 }
 
 // scopeOf is the folder that a helmfile is for: the one that holds the folder
@@ -88,6 +98,7 @@ func helmfiles(ctx context.Context, dir string) ([]Installed, error) {
 			return err
 		}
 		all = append(all, releasesOf(filepath.ToSlash(relative), content)...)
+		all = append(all, extraManifests(filepath.ToSlash(relative), content)...)
 		return nil
 	})
 	return all, err
@@ -144,4 +155,30 @@ func releasesOf(file string, content []byte) []Installed {
 		}
 	}
 	return slices.DeleteFunc(all, func(i Installed) bool { return i.Name == "" })
+}
+
+// extraManifests are those that Talos applies when it brings up the control
+// plane: cluster.extraManifests of a machine configuration or a patch of one,
+// which may be in a file that is YAML only in part.
+func extraManifests(file string, content []byte) []Installed {
+	if !bytes.Contains(content, []byte("extraManifests:")) {
+		return nil
+	}
+	var all []Installed
+	begin := regexp.MustCompile(`^\s*(?:-\s+)?extraManifests:\s*$`)
+	item := regexp.MustCompile(`^\s*-\s+["']?https://(?:raw\.githubusercontent\.com|github\.com)/([^/\s]+)/([^/\s"']+)/`)
+	inside := false
+	for i, line := range strings.Split(string(content), "\n") {
+		text := strings.TrimSpace(line)
+		switch m := item.FindStringSubmatch(line); {
+		case begin.MatchString(line):
+			inside = true
+		case !inside, text == "", strings.HasPrefix(text, "#"):
+		case m != nil:
+			all = append(all, Installed{Name: m[2], Project: m[1] + "/" + m[2], Position: build.Position{File: file, Line: i + 1}})
+		case !strings.HasPrefix(text, "- "):
+			inside = false
+		}
+	}
+	return all
 }

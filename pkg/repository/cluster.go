@@ -40,7 +40,7 @@ func (r *Repository) cluster(ctx context.Context, e *entry) (*Cluster, error) {
 		c.Roots = append(c.Roots, root.ref())
 		roots = append(roots, root.object)
 	}
-	if c.Base = s.base; c.Base != "" && e.name != e.file {
+	if c.Base = s.base; c.Base != "" && e.name != e.file && !r.survey.exists(e.name) {
 		c.Entry = path.Join(c.Base, e.name)
 	}
 	for _, source := range e.sources {
@@ -49,16 +49,18 @@ func (r *Repository) cluster(ctx context.Context, e *entry) (*Cluster, error) {
 	builder := r.builder()
 	builder.Built = s.built
 	builder.LooseSubstitution = builder.LooseSubstitution || e.loose
-	c.LooseSubstitution = builder.LooseSubstitution
 	for range maxFollows {
 		var err error
 		if c.Tiers, err = builder.Follow(ctx, s.trees, roots...); err != nil {
 			return nil, err
 		}
-		if !s.changed() {
+		loose := !builder.LooseSubstitution && c.looseInstance()
+		builder.LooseSubstitution = builder.LooseSubstitution || loose
+		if !s.changed() && !loose {
 			break
 		}
 	}
+	c.LooseSubstitution = builder.LooseSubstitution
 	for i := range c.Tiers {
 		c.at[c.Tiers[i].Tier.Key()] = i
 		if outside := c.Tiers[i].Outside; outside != nil && !slices.Contains(c.Outside, *outside) {
@@ -69,6 +71,10 @@ func (r *Repository) cluster(ctx context.Context, e *entry) (*Cluster, error) {
 	var err error
 	if c.Bootstrap, err = r.bootstrapOf(ctx, c.Entry); err != nil {
 		return nil, err
+	}
+	c.Standing = r.stands
+	if at := c.operator(); at != nil {
+		c.Bootstrap = append(c.Bootstrap, Installed{Name: operatorChart, Chart: operatorChart, Position: *at})
 	}
 	return c, nil
 }

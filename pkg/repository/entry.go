@@ -23,6 +23,10 @@ type entry struct {
 	roots []*manifest
 	// sources are those that are made together with the roots.
 	sources []*manifest
+	// operated is true where flux-operator makes the roots.
+	operated bool
+	// astray is true where the path of the root is not in the tree: Flux fails.
+	astray bool
 	// loose is true where variables that are not set are empty.
 	loose bool
 	// failure is why the roots cannot be had.
@@ -79,7 +83,7 @@ func (r *Repository) present(all []*entry) []*entry {
 	var found []*entry
 	for _, e := range all {
 		root := e.roots[0]
-		if r.survey.exists(clean(root.text("spec", "path"))) || r.base(root, build.SourceOf(root.object)) != "" {
+		if e.astray || r.survey.exists(clean(root.text("spec", "path"))) || r.base(root, build.SourceOf(root.object)) != "" {
 			found = append(found, e)
 		}
 	}
@@ -92,10 +96,16 @@ func (s *survey) bootstrapEntries() []*entry {
 	var all []*entry
 	for _, m := range s.kustomizations {
 		folder := clean(m.text("spec", "path"))
-		if path.Base(m.File) != "gotk-sync.yaml" || !inside(folder, m.File) && !s.exists(folder) {
+		if path.Base(m.File) != "gotk-sync.yaml" {
 			continue
 		}
 		e := &entry{name: folder, file: m.File, roots: []*manifest{m}}
+		if !inside(folder, m.File) && !s.exists(folder) {
+			if !s.begins(m) {
+				continue
+			}
+			e.name, e.astray = path.Dir(folderOf(m.File)), true
+		}
 		for _, source := range s.sources {
 			if source.File == m.File {
 				e.sources = append(e.sources, source)
@@ -105,6 +115,15 @@ func (s *survey) bootstrapEntries() []*entry {
 		all = append(all, e)
 	}
 	return all
+}
+
+// begins is true of a sync file in the folder that it should lead to, by all
+// that is beside that: the Kustomizations of a cluster.
+func (s *survey) begins(sync *manifest) bool {
+	beside := path.Dir(folderOf(sync.File))
+	return path.Base(folderOf(sync.File)) == "flux-system" && slices.ContainsFunc(s.kustomizations, func(m *manifest) bool {
+		return folderOf(m.File) == beside && build.SourceOf(m.object).Name == build.SourceOf(sync.object).Name
+	})
 }
 
 // distinct gives each entry a name of its own, and sorts by it. Two that begin

@@ -6,7 +6,6 @@ package repository
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,18 +39,7 @@ func (s *survey) instanceEntries() []*entry {
 	return all
 }
 
-func (s *survey) isInstanceChart(release *manifest) bool {
-	if path.Base(release.text("spec", "chart", "spec", "chart")) == instanceChart {
-		return true
-	}
-	ref := release.text("spec", "chartRef", "name")
-	for _, source := range s.sources {
-		if ref != "" && source.object.GetName() == ref && path.Base(source.text("spec", "url")) == instanceChart {
-			return true
-		}
-	}
-	return false
-}
+func (s *survey) isInstanceChart(release *manifest) bool { return s.chartOf(release) == instanceChart }
 
 // instanceValues are the values that stand in a file beside the HelmRelease,
 // where it reads them from a ConfigMap that is generated of that file.
@@ -96,7 +84,7 @@ func instanceEntry(m *manifest, namespace string, spec map[string]any) []*entry 
 		},
 	}}
 	e := &entry{
-		name: clean(folder), file: m.File,
+		name: clean(folder), file: m.File, operated: true,
 		roots:   []*manifest{{Position: m.Position, object: tier}},
 		sources: []*manifest{{Position: m.Position, object: source}},
 	}

@@ -134,6 +134,14 @@ func TestLayouts(t *testing.T) {
 		files: map[string]string{"flux.yaml": strings.ReplaceAll(instance, "clusters/prod", "elsewhere")},
 		want:  []string{"elsewhere: flux-system=error"},
 	}, {
+		name: "a sync file whose path is mistyped",
+		files: map[string]string{
+			"clusters/prod/flux-system/gotk-sync.yaml": gotkSync("./clusters/production"),
+			"clusters/prod/apps.yaml":                  ks("apps", "apps", ""),
+			"apps/a.yaml":                              cm("a"),
+		},
+		want:  []string{"clusters/prod: flux-system=error"},
+	}, {
 		name: "OCI artifact pushed from a folder",
 		files: map[string]string{
 			"flux.yaml":                      "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\nspec: {sync: {kind: OCIRepository, url: 'oci://example.com/fleet', ref: latest, path: clusters/prod, name: fleet}}\n",

@@ -37,6 +37,10 @@ type Repository struct {
 	options Options
 	// helmfiles are what those of the tree install, nil until somebody asks.
 	helmfiles *[]Installed
+	// stands are the objects that its scripts create.
+	stands []flux.Ref
+	// injected is true where something adds variables to Kustomizations.
+	injected bool
 }
 
 // Loose is a Kustomization that is in no cluster.
@@ -61,6 +65,9 @@ type Cluster struct {
 	Outside []flux.Ref
 	// Bootstrap are the charts that are installed before Flux is there.
 	Bootstrap []Installed
+	// Standing are the Namespaces, ConfigMaps and Secrets that scripts of the
+	// repository create before Flux is there.
+	Standing []flux.Ref
 	// LooseSubstitution is true when a variable that is not set is empty: the
 	// options say so, or the version or a feature gate of the cluster's
 	// kustomize-controller, as the repository writes it.
@@ -114,6 +121,12 @@ func Open(ctx context.Context, path string, options Options) (r *Repository, err
 		return r, err
 	}
 	if r.survey, err = look(ctx, tree); err != nil {
+		return r, err
+	}
+	if r.injected, err = r.injects(ctx); err != nil {
+		return r, err
+	}
+	if r.stands, err = r.standing(ctx); err != nil {
 		return r, err
 	}
 	if err := r.open(ctx, below); err != nil {
@@ -220,6 +233,6 @@ func (r *Repository) builder() build.Builder {
 	b := r.options.Builder
 	b.LooseSubstitution = b.LooseSubstitution || r.options.LooseSubstitution
 	b.AllowRemoteBases = b.AllowRemoteBases || r.options.AllowRemoteBases
-	b.UnknownVariables = true
+	b.UnknownVariables, b.Injected = true, r.injected
 	return b
 }

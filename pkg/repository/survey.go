@@ -50,6 +50,9 @@ type survey struct {
 	values map[string]map[string]any
 	// folders are those with a kustomization file.
 	folders []string
+	// manifests are all manifests; injectors those that may change
+	// Kustomizations when they are created.
+	manifests, injectors []string
 	// files counts the manifests; unread are those that name a kind of Flux's
 	// and do not parse, templated those whose object's name only a variable or a
 	// template knows.
@@ -85,6 +88,7 @@ func look(ctx context.Context, tree *build.Tree) (*survey, error) {
 			return nil
 		}
 		s.files++
+		s.manifests = append(s.manifests, name)
 		content, err := os.ReadFile(path) // of our own copy
 		if err != nil {
 			return err
@@ -97,7 +101,7 @@ func look(ctx context.Context, tree *build.Tree) (*survey, error) {
 
 func (s *survey) file(name string, content []byte) {
 	flux := bytes.Contains(content, []byte("fluxcd"))
-	values := !flux && bytes.Contains(content, []byte("instance:")) && bytes.Contains(content, []byte("sync:"))
+	values := bytes.Contains(content, []byte("instance:")) && bytes.Contains(content, []byte("sync:"))
 	if !flux && !values {
 		return
 	}
@@ -117,6 +121,8 @@ func (s *survey) file(name string, content []byte) {
 		}
 		if values {
 			s.valuesOf(name, &node)
+		}
+		if !flux {
 			continue
 		}
 		for _, object := range objectsOf(node.Content[0]) {
@@ -170,7 +176,13 @@ func (s *survey) object(file string, node *yaml.Node) {
 		list = &s.instances
 	case group == flux.HelmGroup && kind == flux.HelmReleaseKind:
 		list = &s.releases
+	case group == operatorGroup && kind == "ResourceSet":
+		s.resources(file, node)
+		return
 	default:
+		if mutates(group, kind, node) {
+			s.injectors = append(s.injectors, file)
+		}
 		return
 	}
 	content, ok := decoded(node)
@@ -183,6 +195,17 @@ func (s *survey) object(file string, node *yaml.Node) {
 		s.templated = append(s.templated, file)
 	default:
 		*list = append(*list, m)
+	}
+}
+
+// resources takes the HelmReleases and their sources that a ResourceSet makes.
+// Of one that is a template nothing is known before it is filled in.
+func (s *survey) resources(file string, set *yaml.Node) {
+	for _, object := range valueOf(valueOf(set, "spec"), "resources").Content {
+		group, _, _ := strings.Cut(valueOf(object, "apiVersion").Value, "/")
+		if group == flux.HelmGroup || group == flux.SourceGroup {
+			s.object(file, object)
+		}
 	}
 }
 
