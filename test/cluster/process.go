@@ -110,7 +110,9 @@ var errClash = errors.New("port was taken by another process")
 
 // awaitHealthy returns when url answers 200.
 func (p *process) awaitHealthy(ctx context.Context, httpClient *http.Client, url string) error {
-	tick := time.NewTicker(20 * time.Millisecond)
+	// Each look makes an API server that starts go through all its checks, and
+	// log those that fail.
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		last := get(ctx, httpClient, url)

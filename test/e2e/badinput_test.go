@@ -52,11 +52,27 @@ func kubeconfigOf(t *testing.T, c *cluster.Cluster, change func(*clientcmdapi.Co
 	return file
 }
 
-// TestBadServers: whatever is the matter with the way to the cluster, or with
-// the cluster, it is one sentence and the right exit code, of each command.
-func TestBadServers(t *testing.T) {
+// TestWithoutFlux: what needs no more than an API server, one after the other on
+// the same one.
+func TestWithoutFlux(t *testing.T) {
 	t.Parallel()
-	c := controlPlane(t, cluster.Options{Users: []cluster.User{{Name: "visitor"}}})
+	c := controlPlane(t, cluster.Options{Users: []cluster.User{{Name: "visitor"}, {Name: "getter"}, {Name: "lister"}, {Name: "nobody"}}})
+	for _, tt := range []struct {
+		name string
+		run  func(*testing.T, *cluster.Cluster)
+	}{
+		{"Init", initWithoutFlux},
+		{"BadServers", badServers},
+		{"RealHelmsReadEditedRecords", realHelmsReadEditedRecords},
+		{"Guard", testGuard}, // last, since it takes the API server away
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.run(t, c) })
+	}
+}
+
+// badServers: whatever is the matter with the way to the cluster, or with the
+// cluster, it is one sentence and the right exit code, of each command.
+func badServers(t *testing.T, c *cluster.Cluster) {
 	if err := c.Apply(t.Context(), `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -24,11 +25,9 @@ import (
 	"github.com/kubestandup/kubestandup/test/cluster"
 )
 
-// TestGuard holds the guard against one control plane, which is the expected
+// testGuard holds the guard against one control plane, which is the expected
 // one or not.
-func TestGuard(t *testing.T) {
-	t.Parallel()
-	c := controlPlane(t, cluster.Options{Users: []cluster.User{{Name: "getter"}, {Name: "lister"}, {Name: "nobody"}}})
+func testGuard(t *testing.T, c *cluster.Cluster) {
 	for _, tt := range []struct {
 		name string
 		run  func(*testing.T, *cluster.Cluster)
@@ -40,6 +39,7 @@ func TestGuard(t *testing.T) {
 		{"identity under RBAC", guardIdentityUnderRBAC},
 		{"delete options in the body", guardDeleteOptionsInTheBody},
 		{"server restarts", guardServerRestarts},
+		{"another cluster", guardAnotherCluster},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.run(t, c) })
 	}
@@ -270,74 +270,70 @@ func guardServerRestarts(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-func TestGuardAnotherClusterWithAnotherCA(t *testing.T) {
-	t.Parallel()
-	a := controlPlane(t, cluster.Options{})
+// guardAnotherCluster: another cluster comes to answer at the address of the
+// expected one, first with the same CA, then with another. The proof that a run
+// started with does not outlive the cluster, and there is no new one.
+func guardAnotherCluster(t *testing.T, a *cluster.Cluster) {
 	expected := guard.Expectation{Server: a.URL(), UID: uidOf(t, a)}
-	b := takeOver(t, a, nil)
-	s := guardServer(t, a.Kubeconfig(), nil)
-	wantExit5(t, s.Prove(t.Context(), expected), "another one answers at its address: x509: ")
-	tryAll(t, s, "another one answers at its address")
-	if got := arrivedMutations(t, b, cluster.Mark{}); len(got) != 0 {
-		t.Errorf("arrived:\n%s", got)
+	create := mutatingCalls()[0]
+	mark := a.Mark()
+	others := []*otherCluster{
+		{name: "same CA, another UID", credentials: a.Credentials(), refusal: "another cluster is behind it"},
+		{name: "another CA", refusal: "another one answers at its address", proof: "another one answers at its address: x509: "},
+	}
+	for _, o := range others {
+		o.now = time.Now()
+		o.run = guardServer(t, a.Kubeconfig(), func() time.Time { return o.now })
+		if err := o.run.Prove(t.Context(), guard.Expectation{Server: a.URL()}); err != nil {
+			t.Fatal(err)
+		}
+		// Whoever ran before may have made it.
+		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "guard"}}
+		if err := client.IgnoreNotFound(a.Client().Delete(t.Context(), made)); err != nil {
+			t.Fatal(err)
+		}
+		if err := create.run(t.Context(), o.run.Config()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range others {
+		t.Run(o.name, func(t *testing.T) { o.takesOver(t, a, expected) })
+	}
+	if err := a.Start(t.Context(), cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	// For the rest of the run, also when the first one is back.
+	for _, o := range others {
+		wantExit5(t, o.run.Prove(t.Context(), guard.Expectation{Server: a.URL()}), "changed since this command started")
+		tryAll(t, o.run, "changed since this command started")
+	}
+	got := arrivedMutations(t, a, mark)
+	if len(got) != len(others) || slices.ContainsFunc(got, func(e cluster.Event) bool { return e.Verb != "create" }) {
+		t.Errorf("arrived at the first cluster:\n%s", got)
 	}
 }
 
-func TestGuardAnotherClusterWithTheSameCA(t *testing.T) {
-	t.Parallel()
-	a := controlPlane(t, cluster.Options{})
-	expected := guard.Expectation{Server: a.URL(), UID: uidOf(t, a)}
-	b := takeOver(t, a, a.Credentials())
-	if uidOf(t, b) == expected.UID || b.URL() != a.URL() {
+// otherCluster answers at the address of the one that was proved.
+type otherCluster struct {
+	name        string
+	credentials *cluster.Credentials // nil are other ones
+	refusal     string               // of what a new run tries
+	proof       string               // the error of its proof; "" is refusal
+	run         *guard.Server        // that started before
+	now         time.Time            // of that run
+}
+
+func (o *otherCluster) takesOver(t *testing.T, a *cluster.Cluster, expected guard.Expectation) {
+	b := takeOver(t, a, o.credentials)
+	if o.credentials != nil && (uidOf(t, b) == expected.UID || b.URL() != a.URL()) {
 		t.Fatalf("the second cluster is %s %s, as the first", b.URL(), expected.UID)
 	}
 	s := guardServer(t, a.Kubeconfig(), nil)
-	wantExit5(t, s.Prove(t.Context(), expected), "another cluster is behind it")
-	tryAll(t, s, "another cluster is behind it")
+	wantExit5(t, s.Prove(t.Context(), expected), cmp.Or(o.proof, o.refusal))
+	tryAll(t, s, o.refusal)
+	o.now = o.now.Add(10 * time.Second)
+	tryAll(t, o.run, "changed since this command started")
 	if got := arrivedMutations(t, b, cluster.Mark{}); len(got) != 0 {
-		t.Errorf("arrived:\n%s", got)
-	}
-}
-
-// TestGuardClusterChangesInMidRun: the proof that a run started with does not
-// outlive the cluster, whatever CA the next one has.
-func TestGuardClusterChangesInMidRun(t *testing.T) {
-	t.Parallel()
-	for name, sameCA := range map[string]bool{"same CA, another UID": true, "another CA": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			now := time.Now()
-			a := controlPlane(t, cluster.Options{})
-			s := guardServer(t, a.Kubeconfig(), func() time.Time { return now })
-			if err := s.Prove(t.Context(), guard.Expectation{Server: a.URL()}); err != nil {
-				t.Fatal(err)
-			}
-			create := mutatingCalls()[0]
-			if err := create.run(t.Context(), s.Config()); err != nil {
-				t.Fatal(err)
-			}
-			credentials := a.Credentials()
-			if !sameCA {
-				credentials = nil
-			}
-			b := takeOver(t, a, credentials)
-			now = now.Add(10 * time.Second)
-			tryAll(t, s, "changed since this command started")
-			if got := arrivedMutations(t, b, cluster.Mark{}); len(got) != 0 {
-				t.Errorf("arrived at the second cluster:\n%s", got)
-			}
-			// For the rest of the run, also when the first one is back.
-			if err := b.StopAll(); err != nil {
-				t.Fatal(err)
-			}
-			if err := a.Start(t.Context(), cluster.APIServer); err != nil {
-				t.Fatal(err)
-			}
-			wantExit5(t, s.Prove(t.Context(), guard.Expectation{Server: a.URL()}), "changed since this command started")
-			tryAll(t, s, "changed since this command started")
-			if got := arrivedMutations(t, a, cluster.Mark{}); len(got) != 1 || got[0].Verb != "create" {
-				t.Errorf("arrived at the first cluster:\n%s", got)
-			}
-		})
+		t.Errorf("arrived at the second cluster:\n%s", got)
 	}
 }

@@ -153,10 +153,17 @@ func initNode(ctx context.Context, c *cluster.Cluster) error {
 	return c.Client().Status().Update(ctx, node)
 }
 
-// TestInit: what init writes is at once a standup.yaml, and says what is there.
-func TestInit(t *testing.T) {
+// TestFluxCRDsAlone: what needs Flux's kinds and none of its controllers, one
+// after the other on the same API server.
+func TestFluxCRDsAlone(t *testing.T) {
 	t.Parallel()
 	c := cluster.New(t, cluster.Options{Components: []cluster.Component{}, FluxCRDs: true, Users: []cluster.User{{Name: "visitor"}}})
+	t.Run("ReleaseRequests", func(t *testing.T) { releaseRequests(t, c) })
+	t.Run("Init", func(t *testing.T) { testInit(t, c) })
+}
+
+// testInit: what init writes is at once a standup.yaml, and says what is there.
+func testInit(t *testing.T, c *cluster.Cluster) {
 	if err := c.Apply(t.Context(), initLive); err != nil {
 		t.Fatal(err)
 	}
@@ -288,10 +295,8 @@ func initVisitor(t *testing.T, c *cluster.Cluster) {
 	o.holds(t, o.stdout, "# No working tree was read", "#nodes:")
 }
 
-// TestInitWithoutFlux: a cold cluster can be named before Flux is there.
-func TestInitWithoutFlux(t *testing.T) {
-	t.Parallel()
-	c := controlPlane(t, cluster.Options{})
+// initWithoutFlux: a cold cluster can be named before Flux is there.
+func initWithoutFlux(t *testing.T, c *cluster.Cluster) {
 	sh := shellFor(t, c)
 	o := sh.want(t, 0, "standup", "init", "--path", initTree(t))
 	o.holds(t, o.stderr, "Warning: the cluster serves no kind of Flux")

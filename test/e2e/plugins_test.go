@@ -68,6 +68,16 @@ func newShell(t *testing.T, kubeconfig string) *shell {
 	return &shell{kubeconfig: kubeconfig, dir: t.TempDir()}
 }
 
+// environment is all that a command sees of the machine's.
+func (s *shell) environment() []string {
+	return append([]string{
+		"PATH=" + pluginDir, "HOME=" + s.dir, "TMPDIR=" + os.TempDir(), "KUBECONFIG=" + s.kubeconfig,
+		// There are hundreds of short runs: until one needs much memory, nothing
+		// is gained by collecting its garbage.
+		"GOGC=off", "GOMEMLIMIT=256MiB",
+	}, s.env...)
+}
+
 // shellFor is a shell whose kubeconfig is the administrator's of a cluster.
 func shellFor(t *testing.T, c *cluster.Cluster) *shell {
 	t.Helper()
@@ -128,7 +138,7 @@ func (s *shell) start(t *testing.T, args ...string) *running {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
 	cmd.Dir = s.dir
-	cmd.Env = append([]string{"PATH=" + pluginDir, "HOME=" + s.dir, "TMPDIR=" + os.TempDir(), "KUBECONFIG=" + s.kubeconfig}, s.env...)
+	cmd.Env = s.environment()
 	r := &running{
 		outcome: outcome{command: strings.Join(args, " ")},
 		cmd:     cmd, cancel: cancel, began: time.Now(), stdout: newTranscript(), stderr: newTranscript(),

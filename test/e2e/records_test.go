@@ -25,13 +25,11 @@ import (
 // helmChart has a hook of the events that values name.
 const helmChart = "../records/chart"
 
-// TestRealHelmsReadEditedRecords kills both Helms in the middle, marks what they
+// realHelmsReadEditedRecords kills both Helms in the middle, marks what they
 // left as failed, and lets them go on: each on its own records, and Helm 4 on
 // Helm 3's, as after an upgrade of Flux.
-func TestRealHelmsReadEditedRecords(t *testing.T) {
-	t.Parallel()
+func realHelmsReadEditedRecords(t *testing.T, c *cluster.Cluster) {
 	ctx := t.Context()
-	c := cluster.New(t, cluster.Options{Components: []cluster.Component{}})
 	for _, tt := range []struct {
 		writer, reader int
 		verb, hook     string

@@ -18,12 +18,10 @@ import (
 	"github.com/kubestandup/kubestandup/test/cluster"
 )
 
-// TestReleaseRequests: of each release one record is read, that of the highest
+// releaseRequests: of each release one record is read, that of the highest
 // revision, however many there are.
-func TestReleaseRequests(t *testing.T) {
-	t.Parallel()
+func releaseRequests(t *testing.T, c *cluster.Cluster) {
 	const releases, revisions = 5, 10
-	c := cluster.New(t, cluster.Options{Components: []cluster.Component{}, FluxCRDs: true})
 	raw, err := os.ReadFile("../../pkg/release/testdata/records/helm4/web.v2.deployed.json")
 	if err != nil {
 		t.Fatal(err)

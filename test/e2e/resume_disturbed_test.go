@@ -240,7 +240,7 @@ func (s *shell) startTo(t *testing.T, stdout *os.File, args ...string) *running 
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	cmd := exec.CommandContext(ctx, filepath.Join(pluginDir, "kubectl"), args...)
 	cmd.Dir = s.dir
-	cmd.Env = append([]string{"PATH=" + pluginDir, "HOME=" + s.dir, "TMPDIR=" + os.TempDir(), "KUBECONFIG=" + s.kubeconfig}, s.env...)
+	cmd.Env = s.environment()
 	r := &running{
 		outcome: outcome{command: strings.Join(args, " ")},
 		cmd:     cmd, cancel: cancel, began: time.Now(), stdout: newTranscript(), stderr: newTranscript(),

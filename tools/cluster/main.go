@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The kubestandup authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cluster is several Kubernetes programs in one file, because they
-// share nearly all of their code and each would link for a minute. The name it
+// Command cluster is two Kubernetes programs in one file, because they share
+// nearly all of their code and each would link for a minute. The name it
 // is called by says which of them to be; called "cluster", its first argument
 // does.
 package main
@@ -12,11 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubectl's credential plugins
 	"k8s.io/component-base/cli"
-	"k8s.io/component-base/logs"
-	kubectl "k8s.io/kubectl/pkg/cmd"
-	"k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	kcm "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 )
@@ -32,12 +28,8 @@ func main() {
 		os.Exit(cli.Run(apiserver.NewAPIServerCommand()))
 	case "kube-controller-manager":
 		os.Exit(cli.Run(kcm.NewControllerManagerCommand()))
-	case "kubectl":
-		// The same three calls, in the same order, as cmd/kubectl's own main.
-		_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args))
-		util.CheckErr(cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()))
 	default:
-		fmt.Fprintln(os.Stderr, "usage: cluster kube-apiserver|kube-controller-manager|kubectl [ARGS…]")
+		fmt.Fprintln(os.Stderr, "usage: cluster kube-apiserver|kube-controller-manager [ARGS…]")
 		os.Exit(2)
 	}
 }
