@@ -65,6 +65,13 @@ func TestFollow(t *testing.T) {
 		},
 		want: []string{"flux-system/flux-system 1", "flux-system/a <flux-system <b 1", "flux-system/b <a 1"},
 	}, {
+		name: "a child that applies the root again did not bring it",
+		files: map[string]string{
+			"cluster/flux-system.yaml": manifestAt("flux-system", "cluster"),
+			"cluster/all.yaml":         manifestAt("all", "./"),
+		},
+		want: []string{"flux-system/flux-system 2", "flux-system/all <flux-system 2"},
+	}, {
 		name: "another source",
 		files: map[string]string{
 			"cluster/a.yaml": strings.ReplaceAll(manifestAt("a", "a"), "    name: flux-system\n", "    name: other\n"),
@@ -176,6 +183,24 @@ func TestFollowParentDecides(t *testing.T) {
 	}
 	if got := names(all[0].Result.Objects); !slices.Equal(got, []string{"ConfigMap/flux-system/new"}) {
 		t.Errorf("built %q, want what the parent's manifest says", got)
+	}
+}
+
+// TestFollowRoots: what a root that stands brings has its parent, and of roots
+// that contain each other the first was there.
+func TestFollowRoots(t *testing.T) {
+	tree := openTree(t, writeTree(t, map[string]string{
+		"one/two.yaml": manifestAt("two", "two"), "two/one.yaml": manifestAt("one", "one"), "three/four.yaml": manifestAt("four", "four"),
+		"four/x.yaml": configMap("x", "k: v"),
+	}))
+	root := func(name string) *unstructured.Unstructured { return tierAt(t, name, name) }
+	all, err := Builder{}.Follow(t.Context(), Only(theSource, tree), root("one"), root("two"), root("four"), root("three"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"flux-system/one 1", "flux-system/two <one 1", "flux-system/four <three 1", "flux-system/three 1"}
+	if got := said(all); !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
 

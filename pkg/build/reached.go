@@ -44,6 +44,7 @@ func (f *follower) reached() []Followed {
 			}
 		}
 	}
+	f.release(parents)
 	var all []Followed
 	for i, n := range f.nodes {
 		if seen[i] {
@@ -52,6 +53,50 @@ func (f *follower) reached() []Followed {
 		}
 	}
 	return all
+}
+
+// release takes from a root the parents that are there because of it alone: it
+// was on the cluster before them, or none would ever be. Two roots that contain
+// each other keep the second one's.
+func (f *follower) release(parents [][]flux.Ref) {
+	if f.builder.Live {
+		return // what is on a cluster came by whichever way it came
+	}
+	var standing []int
+	for i := range f.roots {
+		if len(parents[i]) == 0 {
+			standing = append(standing, i)
+		}
+	}
+	for i := range f.roots {
+		if len(parents[i]) == 0 {
+			continue
+		}
+		brought := f.leadsTo(standing, i)
+		if !slices.ContainsFunc(parents[i], func(p flux.Ref) bool { return brought[f.at[p.Key()]] }) {
+			parents[i] = nil
+			standing = append(standing, i)
+		}
+	}
+}
+
+// leadsTo are the nodes that some lead to by ways that leave one out.
+func (f *follower) leadsTo(from []int, without int) map[int]bool {
+	seen := map[int]bool{}
+	for left := slices.Clone(from); len(left) > 0; left = left[1:] {
+		i := left[0]
+		if i == without || seen[i] {
+			continue
+		}
+		seen[i] = true
+		if f.nodes[i].Result == nil {
+			continue
+		}
+		for _, child := range f.nodes[i].Result.Children() {
+			left = append(left, f.at[child.Ref().Key()])
+		}
+	}
+	return seen
 }
 
 // isRemoteTier is true when the tier applies to another cluster.

@@ -115,6 +115,9 @@ func openDir(ctx context.Context, dir, ignore string, limit limits) (tree *Tree,
 // exclusions is the filter of source-controller for the directory, with the
 // checkout's .gitignore files in addition.
 func exclusions(root, ignore string) (func(path string, dir bool) bool, error) {
+	if err := onlyRegular(root); err != nil {
+		return nil, err
+	}
 	domain := strings.Split(root, string(filepath.Separator))
 	patterns, err := sourceignore.LoadIgnorePatterns(root, domain)
 	if err != nil {
@@ -141,6 +144,24 @@ func exclusions(root, ignore string) (func(path string, dir bool) bool, error) {
 		segments := strings.Split(path, string(filepath.Separator))
 		return source.Match(segments, dir) || git.Match(segments, dir)
 	}, nil
+}
+
+// onlyRegular refuses files of exclusions that are no files: a pipe, or a link
+// to a device, may never end.
+func onlyRegular(root string) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); name != ".sourceignore" && name != ".gitignore" || entry.Type().IsRegular() {
+			return nil
+		}
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			relative, _ := filepath.Rel(root, path)
+			return fmt.Errorf("%s is no regular file", filepath.ToSlash(relative))
+		}
+		return nil // one that leads nowhere is not read either
+	})
 }
 
 // gitIgnores reads the .gitignore files of the directory and below.

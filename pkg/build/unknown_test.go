@@ -139,3 +139,29 @@ func TestFollowForgets(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// TestInjected: where a webhook adds variables to tiers, any may be set, and in
+// any tier. What a tier sets itself is what it is.
+func TestInjected(t *testing.T) {
+	for post, want := range map[string]string{
+		"":                                  "UNKNOWN_NAME UNKNOWN_A two",
+		"postBuild: {substitute: {A: one}}": "UNKNOWN_NAME one two",
+		"postBuild: {substituteFrom: [{kind: ConfigMap, name: there}]}": "there UNKNOWN_A two",
+	} {
+		tree := openTree(t, writeTree(t, map[string]string{"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${NAME}', namespace: default}\ndata: {a: '${A}', b: '${B:=two}'}\n"}))
+		spec := []string{}
+		if post != "" {
+			spec = append(spec, post)
+		}
+		builder := Builder{UnknownVariables: true, Injected: true, Variables: &someVariables{configMaps: map[string]map[string]string{"there": {"NAME": "there"}}}}
+		result, err := builder.Build(t.Context(), tierAt(t, "tier", ".", spec...), tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := result.Objects[0]
+		data, _, _ := unstructured.NestedStringMap(o.Object, "data")
+		if got := o.GetName() + " " + data["a"] + " " + data["b"]; got != want || len(result.Absent) > 0 {
+			t.Errorf("%s: got %s, absent %v, want %s", post, got, result.Absent, want)
+		}
+	}
+}

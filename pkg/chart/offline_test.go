@@ -103,7 +103,8 @@ func TestOfflineTree(t *testing.T) {
 		{"an ExternalArtifact of the tree", externalArtifact, chartRef(externalArtifact), chartFiles("1.0.0"), []string{"widgets.example.com"}},
 		{
 			"values files", gitRepository, strings.Replace(helmRelease(gitRepository), "chart: ./charts/demo", "chart: ./charts/demo, valuesFiles: [charts/demo/values.yaml, on.yaml]", 1),
-			inTree(map[string]string{"on.yaml": "crds: {install: true}\nplural: gears\n"}), []string{"gears.example.com"},
+			inTree(map[string]string{"on.yaml": "crds: {install: true}\nplural: gears\n"}),
+			[]string{"gears.example.com"},
 		},
 		{"a dependency beside it", gitRepository, helmRelease(gitRepository), inTree(plus(libFiles(), "charts/demo/Chart.yaml", dependsOn(`repository: "file://../../lib"`))), []string{"libs.example.com"}},
 		{"one that is switched off", gitRepository, helmRelease(gitRepository, "values: {lib: {enabled: false}}"), inTree(plus(libFiles(), "charts/demo/Chart.yaml", dependsOn(`repository: "file://../../lib", condition: lib.enabled`))), nil},
@@ -164,7 +165,7 @@ func TestOfflineRemote(t *testing.T) {
 		{"an OCIRepository", objects(chartRef(ociRepository), source(ociRepository, `, url: "oci://r.example.com/charts/podinfo", ref: {semver: 6.x}`, "{}")), "podinfo", "6.x", "oci://r.example.com/charts/podinfo", "chart podinfo 6.x"},
 		{"an OCIRepository without a reference", objects(chartRef(ociRepository), source(ociRepository, `, url: "oci://r.example.com/podinfo"`, "{}")), "podinfo", "latest", "oci://r.example.com/podinfo", "chart podinfo latest"},
 		{"another git repository", objects(strings.Replace(helmRelease(gitRepository), "name: charts", "name: other", 1), strings.Replace(source(gitRepository, `, url: "https://git.example.com/other"`, "{}"), "name: charts", "name: other", 1)), "demo", "", "https://git.example.com/other", "GitRepository/sources/other is another repository"},
-		{"a bucket", strings.Replace(objects(helmRelease(bucket), source(bucket, `, endpoint: s3.example.com, bucketName: b`, "{}")), "name: charts, namespace", "name: charts, namespace", 1), "demo", "", "s3.example.com/b", "Bucket/sources/charts is another repository"},
+		{"a bucket", objects(helmRelease(bucket), source(bucket, `, endpoint: s3.example.com, bucketName: b`, "{}")), "demo", "", "s3.example.com/b", "Bucket/sources/charts is another repository"},
 		{"a source that nobody applies", helmRelease(helmRepository), "demo", ">=1.0.0", "", "HelmRepository/sources/charts is nothing that a tier of the repository applies, and HelmChart/sources/apps-demo names it"},
 		{"a HelmChart that nobody applies", chartRef(helmChart), "", "", "", "HelmChart/sources/charts is nothing that a tier of the repository applies"},
 		{"an ExternalArtifact", chartRef(externalArtifact), "", "", "", "only the controller of ExternalArtifact/sources/charts knows its chart"},

@@ -64,7 +64,8 @@ type Chart struct {
 	// Name and Version are as the HelmRelease or its source writes them.
 	Name, Version string
 	Basis         Basis
-	// Why says of an opaque chart why nothing is known of it.
+	// Why says of an opaque chart why nothing is known of it, and of a Known one
+	// why it could not be had.
 	Why string
 	// Definitions are the CRDs of its crds/ folders: applied before anything
 	// else is looked at, unless spec.install.crds says Skip.

@@ -60,7 +60,7 @@ func (m *model) register(i *item) {
 	if gk.Group == crdGroup && gk.Kind == crdKind {
 		m.registerDefinition(i)
 	}
-	if gk.Group == "fluxcd.controlplane.io" && gk.Kind == "ResourceSet" {
+	if gk.Group == operatorGroup && gk.Kind == "ResourceSet" {
 		// What it makes is in its templates.
 		m.unknown = append(m.unknown, candidate{i.ref(), i.created, i.tier})
 	}

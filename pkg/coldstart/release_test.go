@@ -20,35 +20,51 @@ func TestReleases(t *testing.T) {
 		want     string
 	}{
 		"its own folder": {
-			[]string{hr("a")}, map[string]string{"a": crd("Widget") + templates + cr("Widget")}, "",
+			[]string{hr("a")},
+			map[string]string{"a": crd("Widget") + templates + cr("Widget")},
+			"",
 			"a installed\n",
 		},
 		"its own templates": {
-			[]string{hr("a")}, map[string]string{"a": templates + crd("Widget") + cr("Widget")}, "",
+			[]string{hr("a")},
+			map[string]string{"a": templates + crd("Widget") + cr("Widget")},
+			"",
 			"a stuck; Widget missing chart a same\n",
 		},
 		"a folder that is skipped": {
-			[]string{hr("a", "install: {crds: Skip}\n")}, map[string]string{"a": crd("Widget") + templates + cr("Widget")}, "",
+			[]string{hr("a", "install: {crds: Skip}\n")},
+			map[string]string{"a": crd("Widget") + templates + cr("Widget")},
+			"",
 			"a stuck; Widget missing\n",
 		},
 		"another release, in no order": {
-			[]string{hr("a"), hr("b")}, map[string]string{"a": crd("Widget"), "b": templates + cr("Widget")}, "",
+			[]string{hr("a"), hr("b")},
+			map[string]string{"a": crd("Widget"), "b": templates + cr("Widget")},
+			"",
 			"a installed\nb installed; Widget late chart a no-path\n",
 		},
 		"another release, in order": {
-			[]string{hr("a"), hr("b", "dependsOn: [{name: a}]\n")}, map[string]string{"a": templates + crd("Widget"), "b": templates + cr("Widget")}, "",
+			[]string{hr("a"), hr("b", "dependsOn: [{name: a}]\n")},
+			map[string]string{"a": templates + crd("Widget"), "b": templates + cr("Widget")},
+			"",
 			"a installed\nb installed\n",
 		},
 		"a release that it depends on is not there": {
-			[]string{hr("b", "dependsOn: [{name: a}]\n")}, map[string]string{"b": ""}, "",
+			[]string{hr("b", "dependsOn: [{name: a}]\n")},
+			map[string]string{"b": ""},
+			"",
 			"b not attempted\n",
 		},
 		"a hook after its own CRD": {
-			[]string{hr("last")}, map[string]string{"last": templates + crd("Widget")}, cr("Widget"),
+			[]string{hr("last")},
+			map[string]string{"last": templates + crd("Widget")},
+			cr("Widget"),
 			"last installed\n",
 		},
 		"a hook whose kind nobody registers": {
-			[]string{hr("last")}, map[string]string{"last": templates}, cr("Widget"),
+			[]string{hr("last")},
+			map[string]string{"last": templates},
+			cr("Widget"),
 			"last stuck; Widget missing\n",
 		},
 	}

@@ -104,11 +104,12 @@ func (c *checker) of(kinds []Kind) error {
 
 // relation names the field that is wrong.
 func (c *checker) relation(r *Relation) (string, error) {
+	classes := []Class{CR, CRDynamic, Start, AutoCR, Job, Aggregated, Remote, Before, None}
 	switch {
 	case r.System == "":
 		return "system", fmt.Errorf("system is empty")
-	case !slices.Contains([]Class{CR, CRDynamic, Start, AutoCR, Job, Aggregated, Remote, Before, None}, r.Class):
-		return "class", fmt.Errorf("class %q is unknown", r.Class)
+	case !slices.Contains(classes, r.Class):
+		return "class", fmt.Errorf("class %q is unknown: choose one of %v", r.Class, classes)
 	case len(r.Triggers) == 0 && slices.Contains([]Class{CR, CRDynamic, AutoCR, Aggregated}, r.Class):
 		return "triggers", fmt.Errorf("triggers are empty, which class %s must have", r.Class)
 	case len(r.Triggers) > 0 && r.Class == Before:

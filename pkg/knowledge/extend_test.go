@@ -119,7 +119,7 @@ func TestExtendSaysWhere(t *testing.T) {
 		{"separate", "separate: widgets-crds", "separate: widgets", "line 24: chart widgets: separate is the chart itself"},
 		{"relation", "[widgets, cdi]", "[widgets, cdx]", "line 25: chart widgets: relations: there is no relation cdx"},
 		{"chart twice", "effects:", "- {name: widgets, repositories: [b.example.com, charts.example.com], versions: '>=2.0.0', groups: [a.b], confidence: memory, sources: [us]}\neffects:", "line 28: chart widgets: it is there twice, for the same repository and all versions"},
-		{"chart unknown field", "  separate:", "  seperate:", `line 24: unknown field "charts[0].seperate"`},
+		{"chart unknown field", "  separate:", "  apart:", `line 24: unknown field "charts[0].apart"`},
 		{"effect's kind", "  kind: Widget\n  ready", "  kind: '1'\n  ready", `line 30: effect of 1: kind "1" is not the name of a kind`},
 		{"effect's ready", "apiVersion: example.com/v1, current", "apiVersion: v1, current", "line 31: effect of Widget: ready needs current, and an apiVersion of group example.com"},
 		{"effect's why", "why: nothing works", "why: ''", "line 32: effect of Widget: why is empty"},

@@ -32,6 +32,8 @@ type Entry struct {
 	Outside []Outside `json:"outside,omitempty"`
 	// Opaque are HelmReleases of whose chart nothing is known.
 	Opaque []Opaque `json:"opaque,omitempty"`
+	// Trust is what the verdicts rest on that nobody looked at.
+	Trust `json:",inline"`
 }
 
 // Outcome is what becomes of one tier, when the cluster is empty at first.
@@ -42,6 +44,14 @@ type Outcome struct {
 	Ready bool `json:"ready"`
 	// BlockedBy are the tiers that keep it from being attempted.
 	BlockedBy []flux.Ref `json:"blockedBy,omitempty"`
+	// UnlessOutside is true of a tier that never comes up for kinds alone that
+	// nothing in the repository registers: something outside of it may.
+	UnlessOutside bool `json:"unlessOutside,omitempty"`
+	// Suppressed is true of a tier that never comes up where what is found
+	// there is suppressed.
+	Suppressed bool `json:"suppressed,omitempty"`
+
+	hidden, shown bool // findings
 }
 
 // Counts are how many tiers end how, when the cluster is empty at first.
@@ -75,8 +85,10 @@ type KindCounts struct {
 // Outside is a source that is not this repository, so that what its tiers apply
 // is not known.
 type Outside struct {
-	Source flux.Ref   `json:"source"`
-	Tiers  []flux.Ref `json:"tiers,omitempty"`
+	Source flux.Ref `json:"source"`
+	// Undefined is true where nothing that the cluster applies defines it.
+	Undefined bool       `json:"undefined,omitempty"`
+	Tiers     []flux.Ref `json:"tiers,omitempty"`
 }
 
 // Opaque is a HelmRelease of whose chart nothing is known.
@@ -125,8 +137,12 @@ func (c *examined) entry() Entry {
 			}
 		}
 	}
+	undefined := map[flux.Ref]bool{}
+	for _, m := range newLook(c.subject).missingSources() {
+		undefined[m.source] = true
+	}
 	for source, tiers := range outside {
-		e.Outside = append(e.Outside, Outside{Source: source, Tiers: tiers})
+		e.Outside = append(e.Outside, Outside{Source: source, Undefined: undefined[source], Tiers: tiers})
 	}
 	slices.SortFunc(e.Outside, func(a, b Outside) int { return a.Source.Compare(b.Source) })
 	for release, chart := range c.subject.World.Charts {
@@ -136,7 +152,7 @@ func (c *examined) entry() Entry {
 	}
 	slices.SortFunc(e.Opaque, func(a, b Opaque) int { return a.Object.Compare(b.Object) })
 	for _, o := range c.subject.Prediction.Outcomes {
-		e.Outcomes = append(e.Outcomes, Outcome{Tier: o.Tier, Verdict: o.Verdict, Ready: o.Ready, BlockedBy: o.BlockedBy})
+		e.Outcomes = append(e.Outcomes, Outcome{Tier: o.Tier, Verdict: o.Verdict, Ready: o.Ready, BlockedBy: o.BlockedBy, UnlessOutside: unlessOutside(&o)})
 		e.Verdicts.add(o.Verdict)
 		if !o.Ready && (o.Verdict == coldstart.AtOnce || o.Verdict == coldstart.ByRetry) {
 			e.Verdicts.Unready++
@@ -145,7 +161,25 @@ func (c *examined) entry() Entry {
 	for _, k := range c.subject.Prediction.Kinds {
 		e.Kinds.add(&k)
 	}
+	e.Trust = c.trust()
 	return e
+}
+
+// unlessOutside is true where all that the tier lacks for ever are kinds that
+// nothing registers, in no version.
+func unlessOutside(o *coldstart.Outcome) bool {
+	lacks := false
+	for i := range o.Needs {
+		n := &o.Needs[i]
+		if n.When != coldstart.Missing {
+			continue
+		}
+		if n.Kind.Kind == "" || len(n.Providers)+len(n.OtherVersions) > 0 {
+			return false
+		}
+		lacks = true
+	}
+	return lacks && o.Verdict == coldstart.Never
 }
 
 func (c *Counts) add(v coldstart.Verdict) {

@@ -83,7 +83,7 @@ func (m *merger) merge() []found {
 			id.message = f.Message
 		}
 		if at, known := first[id]; known {
-			all[at].entries = append(all[at].entries, f.entries...)
+			all[at].join(f)
 			continue
 		}
 		first[id] = len(all)
@@ -110,6 +110,10 @@ func (m *merger) merged(clusters int) (shown []finding.Finding, hidden []suppres
 	return shown, hidden
 }
 
+// FoundIn begins the last cause of a finding where there are several clusters:
+// in which of them it was found.
+const FoundIn = "found in "
+
 func inClusters(entries []string, clusters int) string {
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e string) bool { return e == "" })
 	slices.Sort(entries)
@@ -117,8 +121,10 @@ func inClusters(entries []string, clusters int) string {
 	switch {
 	case clusters < 2 || len(entries) == 0:
 		return ""
+	case len(entries) == 2 && clusters == 2:
+		return FoundIn + "both clusters"
 	case len(entries) == clusters:
-		return "found in all " + strconv.Itoa(clusters) + " clusters"
+		return FoundIn + "all " + strconv.Itoa(clusters) + " clusters"
 	}
-	return "found in " + strings.Join(entries, ", ")
+	return FoundIn + strings.Join(entries, ", ")
 }

@@ -36,6 +36,10 @@ type Report struct {
 	// several clusters, by entry:namespace/name.
 	Verdicts map[string]coldstart.Verdict `json:"-"`
 
+	// Root is the top of the repository, absolute: what the paths of patches are
+	// relative to.
+	Root string `json:"-"`
+
 	suppressed []suppressed
 	several    bool // clusters
 }
@@ -62,6 +66,8 @@ type examined struct {
 	subject  *Subject
 	cluster  *repository.Cluster
 	findings []finding.Finding
+	// fetches is true where charts were to be fetched.
+	fetches bool
 }
 
 // newReport makes the report of the clusters of a repository. What the rules
@@ -87,6 +93,7 @@ func newReport(clusters []examined) *Report {
 			c.place(&f)
 			reason, hidden := annotations.hide(c.subject.Entry, &f)
 			all.add(f, c.subject.Entry, reason, hidden)
+			r.Entries[i].suppress(&f, hidden)
 		}
 	}
 	for _, f := range annotations.findings() {

@@ -187,6 +187,85 @@ func TestWhatSeveralClustersShareIsSaidOnce(t *testing.T) {
 	}
 }
 
+// TestEachClusterKeepsItsPatch: one finding in several clusters has the patches
+// of all of them, and says where there is none.
+func TestEachClusterKeepsItsPatch(t *testing.T) {
+	made := func(entry, patch, fix string) *madeCluster {
+		c := cluster(entry)
+		c.finds("HG001", finding.Warning, "a", thingRef("b"), "m")
+		c.findings[0].Suggestion, c.findings[0].Fix = patch, fix
+		return c
+	}
+	const no = "\nNo patch: it is encrypted"
+	for name, tt := range map[string]struct {
+		clusters   []*madeCluster
+		patch, fix string
+	}{
+		"two patches": {[]*madeCluster{made("dev", "--- a/dev\n", "Do it"), made("prod", "--- a/prod\n", "Do it")}, "--- a/dev\n--- a/prod\n", "Do it"},
+		"the same":    {[]*madeCluster{made("dev", "--- a/x\n", "Do it"), made("prod", "--- a/x\n", "Do it")}, "--- a/x\n", "Do it"},
+		"the second":  {[]*madeCluster{made("dev", "", "Do it"+no), made("prod", "--- a/x\n", "Do it")}, "--- a/x\n", "Do it" + no},
+		"the first":   {[]*madeCluster{made("dev", "--- a/x\n", "Do it"), made("prod", "", "Do it"+no)}, "--- a/x\n", "Do it" + no},
+		"neither":     {[]*madeCluster{made("dev", "", "Do it"+no), made("prod", "", "Do it"+no)}, "", "Do it" + no},
+	} {
+		if r := reported(tt.clusters...); len(r.Findings) != 1 || r.Findings[0].Suggestion != tt.patch || r.Findings[0].Fix != tt.fix {
+			t.Errorf("%s: %+v", name, r.Findings)
+		}
+	}
+}
+
+func TestBothClusters(t *testing.T) {
+	for want, entries := range map[string][]string{
+		"found in both clusters": {"b", "a", "a"}, "found in a": {"a"},
+	} {
+		if got := inClusters(entries, 2); got != want {
+			t.Errorf("%q: %q", entries, got)
+		}
+	}
+}
+
+// TestNeverIsSaidWithItsReserve: something outside may register what nothing in
+// the repository does, and what is suppressed is known to its owner.
+func TestNeverIsSaidWithItsReserve(t *testing.T) {
+	kind := coldstart.Need{When: coldstart.Missing, Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}}
+	versions, provided, object := kind, kind, coldstart.Need{When: coldstart.Missing, Object: secret("s")}
+	versions.OtherVersions = []string{"v2"}
+	provided.Providers = []coldstart.Provider{{How: coldstart.ByGit, Reach: coldstart.Same}}
+	for name, tt := range map[string]struct {
+		needs []coldstart.Need
+		want  bool
+	}{
+		"nobody": {[]coldstart.Need{kind}, true}, "another version": {[]coldstart.Need{kind, versions}, false},
+		"a deadlock": {[]coldstart.Need{kind, provided}, false}, "an object": {[]coldstart.Need{object}, false}, "nothing": {nil, false},
+	} {
+		if got := unlessOutside(&coldstart.Outcome{Verdict: coldstart.Never, Needs: tt.needs}); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for name, tt := range map[string]struct {
+		ignore string
+		want   bool
+	}{"hidden": {"CS001: why; CS009: why", true}, "one of two": {"CS001: why", false}, "none": {"", false}} {
+		c := cluster("clusters/test")
+		c.tier("a", tt.ignore)
+		c.finds("CS001", finding.Error, "a", thingRef("b"), "m")
+		c.finds("CS009", finding.Warning, "a", thingRef("b"), "m")
+		c.finds("HG003", finding.Info, "a", thingRef("b"), "m")
+		c.subject.Prediction.Outcomes = []coldstart.Outcome{{Tier: ks("a"), Verdict: coldstart.Never}}
+		if got := reported(c).Entries[0].Outcomes[0].Suppressed; got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestARuleIsNamedByItsID where a suppression is written with the rule's name.
+func TestARuleIsNamedByItsID(t *testing.T) {
+	c := cluster("clusters/test")
+	c.tier("a", "missing-namespace: the installer makes it")
+	if r := reported(c); len(r.Findings) != 1 || !strings.HasPrefix(r.Findings[0].Fix, "missing-namespace is CS011: write rule and reason") {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
 // TestWhatIsGeneratedIsWhereItsTierIs: a finding without a place is of no use to
 // an editor or a review.
 func TestWhatIsGeneratedIsWhereItsTierIs(t *testing.T) {

@@ -5,7 +5,9 @@ package lint
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -184,10 +186,12 @@ func jobRunsAgain() Rule {
 }
 
 func (l *look) again(tier, job flux.Ref, ttl int64) finding.Finding {
-	interval := short(l.spec(tier).Interval.Duration)
+	every := l.spec(tier).Interval.Duration
+	interval := short(every)
+	every = max(every, time.Duration(min(ttl, math.MaxInt32))*time.Second) // it stays until it is deleted
 	f := l.report("HG005", finding.Warning, tier, job, fmt.Sprintf(
-		"%s runs again every %s: it is deleted %ds after it is done, and %s applies it anew at each interval",
-		job, interval, ttl, l.name(tier)))
+		"%s runs again every %s: it is deleted %ds after it is done, and %s applies it anew at its next interval",
+		job, short(every), ttl, l.name(tier)))
 	f.Causes = []string{
 		fmt.Sprintf("%s has ttlSecondsAfterFinished: %d", l.place(tier, job), ttl),
 		fmt.Sprintf("%s has interval: %s", l.place(tier, tier), interval),

@@ -109,6 +109,8 @@ func TestJobRunsAgain(t *testing.T) {
 	}
 	s := subject(t, tierFile("a", "")+job("ttlSecondsAfterFinished: 0"))
 	contains(t, "message", one(t, s, "HG005").Message, "Job/x-a/seed runs again every 1h")
+	s = subject(t, tierFile("a", "")+job("ttlSecondsAfterFinished: 86400"))
+	contains(t, "message", one(t, s, "HG005").Message, "Job/x-a/seed runs again every 24h")
 	for name, text := range map[string]string{
 		"no ttl":  tierFile("a", "") + job("backoffLimit: 1"),
 		"waited":  tierFile("a", "wait: true") + job("ttlSecondsAfterFinished: 0"),

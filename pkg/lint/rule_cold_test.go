@@ -35,10 +35,13 @@ func TestUnregisteredKinds(t *testing.T) {
 		"a system that starts": {func(n *coldstart.Need) {
 			n.Creators = []knowledge.Relation{{System: "Widgets", Class: knowledge.Start}}
 		}, finding.Warning, []string{"Install Widgets, which registers it when it starts"}},
-		"perhaps": {func(n *coldstart.Need) {
-			n.When, n.Candidates = coldstart.Perhaps, []flux.Ref{hr("x-a", "one"), ks("outside")}
+		"perhaps": {
+			func(n *coldstart.Need) {
+				n.When, n.Candidates = coldstart.Perhaps, []flux.Ref{hr("x-a", "one"), ks("outside")}
+			},
+			finding.Info,
+			[]string{"HelmRelease/x-a/one and flux-system/outside may", "--fetch-charts"},
 		},
-			finding.Info, []string{"HelmRelease/x-a/one and flux-system/outside may", "--fetch-charts"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := subject(t, widget+tierFile("obs", ""))
@@ -126,8 +129,10 @@ func TestWords(t *testing.T) {
 		t.Error(got)
 	}
 	needs := []coldstart.Need{
-		{Kind: schema.GroupVersionKind{Group: "a.example.com", Version: "v1", Kind: "X"}}, {Kind: schema.GroupVersionKind{Group: "b.example.com", Version: "v1", Kind: "Y"}},
-		{Kind: schema.GroupVersionKind{Group: "a.example.com", Version: "v1", Kind: "Z"}}, {Object: flux.Ref{Kind: "Namespace", Name: "n"}},
+		{Kind: schema.GroupVersionKind{Group: "a.example.com", Version: "v1", Kind: "X"}},
+		{Kind: schema.GroupVersionKind{Group: "b.example.com", Version: "v1", Kind: "Y"}},
+		{Kind: schema.GroupVersionKind{Group: "a.example.com", Version: "v1", Kind: "Z"}},
+		{Object: flux.Ref{Kind: "Namespace", Name: "n"}},
 	}
 	if got := described(needs); got != "X and Z (a.example.com/v1), Y (b.example.com/v1) and Namespace/n" {
 		t.Error(got)

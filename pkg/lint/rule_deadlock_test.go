@@ -79,11 +79,15 @@ metadata: {name: main, namespace: x-ops}
 		provider            coldstart.Provider
 		message, cause, fix string
 	}{
-		"release": {release, "only once HelmRelease/x-ops/op is installed, and HelmRelease/x-ops/op waits in the same stage of ops",
-			"Widget is registered by the chart of HelmRelease/x-ops/op (ops/all.yaml:1), in ops", "wait: true"},
+		"release": {
+			release, "only once HelmRelease/x-ops/op is installed, and HelmRelease/x-ops/op waits in the same stage of ops",
+			"Widget is registered by the chart of HelmRelease/x-ops/op (ops/all.yaml:1), in ops", "wait: true",
+		},
 		"operator": {start, "has started", "when it starts", "name: widgets.obs.example.com"},
-		"child": {behind, "that is in flux-system/child, which itself waits for ops", "Kustomization/flux-system/child waits for ops",
-			"- name: child"},
+		"child": {
+			behind, "that is in flux-system/child, which itself waits for ops", "Kustomization/flux-system/child waits for ops",
+			"- name: child",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := subject(t, widget+tierFile("ops", ""))

@@ -142,7 +142,7 @@ func (l *look) wrongKind(n *tiers.Node, on flux.Ref, other *tiers.Node) finding.
 	switch {
 	case on.Kind == flux.KustomizationKind && holder.Name != "" && coldstart.Key(holder) != coldstart.Key(n.Ref):
 		f.Fix = fmt.Sprintf("Depend on %s, which applies %s, and let its Ready prove that it is installed:\n", l.name(holder), other.Ref)
-		f.Fix += addTo(l, n.Ref, specYAML{DependsOn: []dependencyYAML{dependsOn(n.Ref, holder)}})
+		f.Fix += writeTo(l, n.Ref, ", in place of "+on.Name+" in spec.dependsOn", specYAML{DependsOn: []dependencyYAML{dependsOn(n.Ref, holder)}})
 		if g := l.gateFor(holder, []brought{{Provider: coldstart.Provider{How: coldstart.ByChart, Tier: holder, Object: other.Ref}}}); !g.none() {
 			f.Fix += "and in " + g.text(l)
 		}
@@ -171,7 +171,7 @@ func (l *look) missingEdge(n *tiers.Node, on flux.Ref) finding.Finding {
 	if near := l.near(on); near != nil {
 		f.Causes = append(f.Causes, l.place(near.Ref, near.Ref)+" is near to it")
 		f.Fix = fmt.Sprintf("Did you mean %s? A namespace that is not given is the dependant's own. Then, in %s", near.Ref.Key(),
-			strings.TrimSpace(addTo(l, n.Ref, specYAML{DependsOn: []dependencyYAML{dependsOn(n.Ref, near.Ref)}})))
+			strings.TrimSpace(writeTo(l, n.Ref, ", in place of "+on.Name+" in spec.dependsOn", specYAML{DependsOn: []dependencyYAML{dependsOn(n.Ref, near.Ref)}})))
 	}
 	return f
 }

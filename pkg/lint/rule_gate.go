@@ -161,13 +161,62 @@ func (g gate) text(l *look) string {
 	return strings.Join(parts, "\n")
 }
 
-// addTo is a fix: to whose manifest, and what.
+// addTo is a fix: to whose manifest, and what. Where a list is there already,
+// it says that entries are added to it: a list that is written twice is no YAML,
+// and one that is written anew loses what it had.
 func addTo(l *look, object flux.Ref, spec specYAML) string {
+	var lists []string
+	have := l.lists(object)
+	for _, list := range []struct {
+		name string
+		adds int
+	}{{"dependsOn", len(spec.DependsOn)}, {"healthChecks", len(spec.HealthChecks)}, {"healthCheckExprs", len(spec.HealthCheckExprs)}} {
+		if list.adds > 0 && have[list.name] {
+			lists = append(lists, "spec."+list.name)
+		}
+	}
+	how := ""
+	if len(lists) > 0 {
+		how = ", add to " + and(lists)
+	}
+	return writeTo(l, object, how, spec)
+}
+
+// writeTo is addTo with words of its own.
+func writeTo(l *look, object flux.Ref, how string, spec specYAML) string {
 	where := object.String()
 	if p := l.position(object, object); p.File != "" {
 		where = fmt.Sprintf("%s (%s:%d)", object, p.File, p.Line)
 	}
-	return where + ":\n" + spec.text()
+	return where + how + ":\n" + spec.text()
+}
+
+// lists are the lists in the spec of a Kustomization or a HelmRelease that have
+// entries.
+func (l *look) lists(object flux.Ref) map[string]bool {
+	var manifest *unstructured.Unstructured
+	if f := l.followed(object); f != nil && isKustomization(object) {
+		manifest = f.Kustomization
+	}
+	for i := range l.World.Tiers {
+		if !isRelease(object) {
+			break
+		}
+		for _, o := range releases(&l.World.Tiers[i]) {
+			if same(o.Ref(), object) {
+				manifest = o.Unstructured
+			}
+		}
+	}
+	have := map[string]bool{}
+	if manifest == nil {
+		return have
+	}
+	for _, name := range []string{"dependsOn", "healthChecks", "healthCheckExprs"} {
+		entries, _, _ := unstructured.NestedSlice(manifest.Object, "spec", name)
+		have[name] = len(entries) > 0
+	}
+	return have
 }
 
 // readyOf is the expression that proves a trigger reconciled, nil for none

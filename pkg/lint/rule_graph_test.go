@@ -27,19 +27,34 @@ func TestLoops(t *testing.T) {
 		rule  string
 		words []string // of the message and the causes
 	}{
-		"three tiers, from its smallest": {files("c: dependsOn: [{name: a}]", "a: dependsOn: [{name: b}]", "b: dependsOn: [{name: c}]"),
-			"DG001", []string{"a → b → c → a", "circular dependency detected"}},
-		"what is behind it": {files("a: dependsOn: [{name: b}]", "b: dependsOn: [{name: a}]", "c: dependsOn: [{name: a}]", "d: dependsOn: [{name: c}]"),
-			"DG001", []string{"the 2 tiers below stay down"}},
+		"three tiers, from its smallest": {
+			files("c: dependsOn: [{name: a}]", "a: dependsOn: [{name: b}]", "b: dependsOn: [{name: c}]"),
+			"DG001",
+			[]string{"a → b → c → a", "circular dependency detected"},
+		},
+		"what is behind it": {
+			files("a: dependsOn: [{name: b}]", "b: dependsOn: [{name: a}]", "c: dependsOn: [{name: a}]", "d: dependsOn: [{name: c}]"),
+			"DG001",
+			[]string{"the 2 tiers below stay down"},
+		},
 		"itself": {files("a: dependsOn: [{name: a}]"), "DG001", []string{"a depends on itself"}},
-		"a child by a path": {files("parent: wait: true", "other: dependsOn: [{name: parent}]") + child("kid", "dependsOn: [{name: other}]") + "-- kid/own.yaml --\n",
-			"DG006", []string{"parent applies kid and waits for it (wait: true)", "by way of other", "parent is never Ready"}},
-		"a health check on a child": {files("parent: healthChecks: [{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, name: kid, namespace: flux-system}]") +
-			child("kid", "dependsOn: [{name: parent}]") + "-- kid/own.yaml --\n",
-			"DG006", []string{"a health check on it", "kid depends on parent"}},
-		"two containers": {files("parent: wait: true", "second: wait: true") + child("kid", "dependsOn: [{name: second}]") +
-			"-- second/kid.yaml --\n" + tierYAML("late", "dependsOn: [{name: parent}]") + "-- kid/own.yaml --\n-- late/own.yaml --\n",
-			"DG001", []string{"each waits for the next", "has wait: true and applies kid"}},
+		"a child by a path": {
+			files("parent: wait: true", "other: dependsOn: [{name: parent}]") + child("kid", "dependsOn: [{name: other}]") + "-- kid/own.yaml --\n",
+			"DG006",
+			[]string{"parent applies kid and waits for it (wait: true)", "by way of other", "parent is never Ready"},
+		},
+		"a health check on a child": {
+			files("parent: healthChecks: [{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, name: kid, namespace: flux-system}]") +
+				child("kid", "dependsOn: [{name: parent}]") + "-- kid/own.yaml --\n",
+			"DG006",
+			[]string{"a health check on it", "kid depends on parent"},
+		},
+		"two containers": {
+			files("parent: wait: true", "second: wait: true") + child("kid", "dependsOn: [{name: second}]") +
+				"-- second/kid.yaml --\n" + tierYAML("late", "dependsOn: [{name: parent}]") + "-- kid/own.yaml --\n-- late/own.yaml --\n",
+			"DG001",
+			[]string{"each waits for the next", "has wait: true and applies kid"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := subject(t, tc.files)
@@ -79,17 +94,28 @@ func TestDependencies(t *testing.T) {
 		files, rule, severity string
 		words                 []string
 	}{
-		"misspelt": {files("platform", "apps: dependsOn: [{name: platfrom}]"), "DG002", "error",
-			[]string{"no such Kustomization", "Did you mean flux-system/platform?", "- name: platform"}},
+		"misspelt": {
+			files("platform", "apps: dependsOn: [{name: platfrom}]"), "DG002", "error",
+			[]string{"no such Kustomization", "Did you mean flux-system/platform?", "- name: platform"},
+		},
 		"nothing near": {files("platform", "apps: dependsOn: [{name: databases}]"), "DG002", "error", []string{"Take flux-system/databases out"}},
-		"perhaps outside": {files("apps: dependsOn: [{name: databases}]") + strings.Replace(tierFile("infra", ""), "name: flux-system},", "name: elsewhere},", 1),
-			"DG002", "warning", []string{"unless infra brings it"}},
-		"a Kustomization on a release": {files("a", "apps: dependsOn: [{name: db}]") + strings.Replace(release, "DEP", "db", 1), "DG003", "error",
-			[]string{"only a HelmRelease of that name", "- name: a", "wait: true"}},
-		"a release on a Kustomization": {files("a", "base") + strings.Replace(release, "DEP", "base", 1), "DG003", "error",
-			[]string{"only a Kustomization of that name"}},
-		"suspended": {files("a: suspend: true", "b: dependsOn: [{name: a}]", "c: dependsOn: [{name: b}]"), "DG004", "warning",
-			[]string{"b depends on a, which git suspends", "with the 1 tier below it"}},
+		"perhaps outside": {
+			files("apps: dependsOn: [{name: databases}]") + strings.Replace(tierFile("infra", ""), "name: flux-system},", "name: elsewhere},", 1),
+			"DG002", "warning",
+			[]string{"unless infra brings it"},
+		},
+		"a Kustomization on a release": {
+			files("a", "apps: dependsOn: [{name: db}]") + strings.Replace(release, "DEP", "db", 1), "DG003", "error",
+			[]string{"only a HelmRelease of that name", "- name: a", "wait: true"},
+		},
+		"a release on a Kustomization": {
+			files("a", "base") + strings.Replace(release, "DEP", "base", 1), "DG003", "error",
+			[]string{"only a Kustomization of that name"},
+		},
+		"suspended": {
+			files("a: suspend: true", "b: dependsOn: [{name: a}]", "c: dependsOn: [{name: b}]"), "DG004", "warning",
+			[]string{"b depends on a, which git suspends", "with the 1 tier below it"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := subject(t, tc.files)

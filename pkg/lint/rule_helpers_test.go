@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
@@ -20,7 +21,6 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
-	"sigs.k8s.io/yaml"
 )
 
 func book(t testing.TB) *knowledge.Base {

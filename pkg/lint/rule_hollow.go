@@ -95,8 +95,8 @@ func (l *look) reportHollow(h hollow) finding.Finding {
 	needs := h.needs()
 	gate := l.name(h.gate)
 	f := l.report("HG001", finding.Warning, h.gate, h.gate, fmt.Sprintf(
-		"%s is Ready before %s %s: %s; on a cold cluster the first attempt of %s may fail with `%s`, and is repeated only %s",
-		gate, described(needs), verb(len(kindNames(needs)), "exists", "exist"), l.whyHollow(h.gate, all[0]), some(dependants), failure(needs[0]), retry(longest)))
+		"%s is Ready before %s %s: %s; on a cold cluster the first attempt of %s may fail with %s, and is repeated only %s",
+		gate, described(needs), verb(len(kindNames(needs)), "exists", "exist"), l.whyHollow(h.gate, all[0]), some(dependants), "`"+failure(needs[0])+"`", retry(longest)))
 	for _, b := range all {
 		f.Causes = append(f.Causes, l.providerCause(b))
 		if op := l.operatorCause(b.Provider); op != "" {

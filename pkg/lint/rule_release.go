@@ -49,16 +49,6 @@ func (l *look) releaseTail(r coldstart.Release) string {
 	return fmt.Sprintf("no retry heals it, and as %s waits for it, the %s below that %s down", l.name(r.Tier), count(n, "tier"), verb(n, "stays", "stay"))
 }
 
-func (l *look) releasesOf(tier flux.Ref) []flux.Ref {
-	var all []flux.Ref
-	for _, o := range l.objects(l.followed(tier)) {
-		if isRelease(o.Ref()) {
-			all = append(all, o.Ref())
-		}
-	}
-	return all
-}
-
 // deadlockedRelease is for a chart that holds resources together with what
 // registers their kinds (CS001).
 func (l *look) deadlockedRelease(r coldstart.Release) []finding.Finding {

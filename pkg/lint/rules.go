@@ -16,7 +16,7 @@ func Rules() []Rule {
 		deadlock(), unregistered(), noPath(), retryOnly(), chartWithoutCRDs(), variablesWithoutPath(),
 		sopsWithoutDecryption(), ciphertext(), forceInDeadlock(), teardownTwin(), missingNamespace(),
 		cycle(), missingDependency(), wrongKindDependency(), suspendedDependency(), crossSource(),
-		rootWaitsForChild(), builtTwice(), selfServedSource(),
+		rootWaitsForChild(), builtTwice(), selfServedSource(), missingSource(),
 		hollowGate(), ignoredHealthChecks(), unprovedEffect(), unboundClaim(), jobRunsAgain(),
 	}
 	for i := range all {

@@ -74,6 +74,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		if clusters[i], err = examine(ctx, cluster, book, cache); err != nil {
 			return nil, err
 		}
+		clusters[i].fetches = o.FetchCharts
 	}
 	if o.Suggest {
 		if err := o.suggest(ctx, repo, clusters); err != nil {
@@ -81,7 +82,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		}
 	}
 	report = newReport(clusters)
-	report.Loose = looseOf(repo)
+	report.Loose, report.Root = looseOf(repo), repo.Dir
 	return report, nil
 }
 
@@ -159,6 +160,7 @@ func graph(cluster *repository.Cluster) *tiers.Graph {
 		if err != nil {
 			return // the API server refuses it: no matter of the graph
 		}
+		tier.Owner = flux.Ref{} // what the manifest says is whoever applied it last
 		if parent != nil {
 			tier.Owner = *parent
 		}

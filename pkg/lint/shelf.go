@@ -120,6 +120,10 @@ func (s *shelf) known(ctx context.Context, out coldstart.Chart, release build.Ob
 		return out
 	}
 	out.Basis, out.Relations = coldstart.Known, row.Relations
+	var remote *chart.RemoteError
+	if errors.As(err, &remote) && remote.Err != nil {
+		out.Why = clause(remote.Err)
+	}
 	on, off := s.split(ctx, release, row)
 	out.Off = off
 	out.Groups = on.Groups

@@ -6,6 +6,7 @@ package lint
 import (
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/finding"
@@ -44,8 +45,34 @@ func suggestion(input suggest.Input, f *finding.Finding) {
 		return
 	}
 	if err != nil {
-		f.Fix += "\n" + err.Error()
+		f.Fix += "\n" + noPatch + strings.TrimPrefix(err.Error(), "cannot be written as a patch because ")
 		return
 	}
 	f.Suggestion = patch.Diff
+}
+
+// noPatch begins the line of a fix that says why there is no patch.
+const noPatch = "No patch: "
+
+// refusal is that line, empty where there is none.
+func refusal(fix string) string {
+	if i := strings.LastIndex(fix, "\n"+noPatch); i >= 0 {
+		return fix[i+1:]
+	}
+	return ""
+}
+
+// join takes over what was suggested for the same finding in another cluster:
+// a patch of its own files, or why there is none for that cluster.
+func (f *found) join(other *found) {
+	f.entries = append(f.entries, other.entries...)
+	switch patch, why := other.Suggestion, refusal(other.Fix); {
+	case patch != "" && !strings.Contains(f.Suggestion, patch):
+		if f.Suggestion != "" {
+			f.Suggestion = strings.TrimRight(f.Suggestion, "\n") + "\n"
+		}
+		f.Suggestion += patch
+	case why != "" && !strings.Contains(f.Fix, why):
+		f.Fix += "\n" + why
+	}
 }

@@ -176,7 +176,7 @@ func (s *suppressions) findings() []finding.Finding {
 	for _, o := range s.unread {
 		report(o, unusedSuppression,
 			fmt.Sprintf("%s of %s suppresses nothing: %q does not begin with a rule", IgnoreAnnotation, o.object, o.reason),
-			"write rule and reason: "+IgnoreAnnotation+`: "CS003: why it is meant to be so"`)
+			ruleNamed(o.reason)+"write rule and reason: "+IgnoreAnnotation+`: "CS003: why it is meant to be so"`)
 	}
 	for _, o := range s.all {
 		switch {
@@ -195,4 +195,33 @@ func (s *suppressions) findings() []finding.Finding {
 		}
 	}
 	return all
+}
+
+// suppress notes of a tier that never comes up that what is found there is
+// hidden, unless an error is shown.
+func (e *Entry) suppress(f *finding.Finding, hidden bool) {
+	if f.Tier == nil || f.Severity == finding.Info {
+		return
+	}
+	for i := range e.Outcomes {
+		o := &e.Outcomes[i]
+		if o.Verdict != coldstart.Never || coldstart.Key(o.Tier) != coldstart.Key(*f.Tier) {
+			continue
+		}
+		o.shown = o.shown || !hidden
+		o.hidden = o.hidden || hidden
+		o.Suppressed = o.hidden && !o.shown
+	}
+}
+
+// ruleNamed says which rule has the name that a suppression begins with.
+func ruleNamed(text string) string {
+	name, _, _ := strings.Cut(text, ":")
+	name = strings.TrimSpace(name)
+	for _, rule := range everyRule() {
+		if rule.Name == name {
+			return fmt.Sprintf("%s is %s: ", name, rule.ID)
+		}
+	}
+	return ""
 }

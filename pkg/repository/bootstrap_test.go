@@ -48,3 +48,22 @@ func TestScopeOfHelmfiles(t *testing.T) {
 		}
 	}
 }
+
+func TestExtraManifests(t *testing.T) {
+	patch := "- op: add\n  path: /cluster\n  value:\n    extraManifests:\n"
+	for content, want := range map[string]string{
+		"cluster:\n  extraManifests:\n    # the first\n    - https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.5.1/experimental-install.yaml\n" +
+			"    - \"https://raw.githubusercontent.com/prometheus-operator/prometheus-operator/v0.9/x.yaml\"\n    - https://example.com/a/b/c.yaml\n  inlineManifests: []\n  - https://github.com/no/more/x.yaml\n": "gateway-api kubernetes-sigs/gateway-api 4; prometheus-operator prometheus-operator/prometheus-operator 5",
+		patch + "    - https://github.com/a/b/raw/c.yaml\n{{ end }}\n    - https://github.com/c/d/raw/c.yaml\n": "b a/b 5",
+		"cluster:\n  extraManifests: []\n  x:\n  - https://github.com/a/b/raw/c.yaml\n":                         "",
+		"resources:\n- https://github.com/a/b/raw/c.yaml\n":                                                     "",
+	} {
+		var got []string
+		for _, i := range extraManifests("f", []byte(content)) {
+			got = append(got, fmt.Sprintf("%s %s %d", i.Name, i.Project, i.Line))
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%s\ngot %q, want %q", content, got, want)
+		}
+	}
+}

@@ -48,17 +48,20 @@ func (r *Repository) cluster(ctx context.Context, e *entry) (*Cluster, error) {
 	}
 	builder := r.builder()
 	builder.Built = s.built
-	builder.LooseSubstitution = builder.LooseSubstitution || e.loose
+	given := builder.LooseSubstitution || e.loose
+	// What the cluster's own FluxInstance says is known once its tiers are. All
+	// of the tree are asked first, not to build everything again.
+	builder.LooseSubstitution = given || looseInstance(r.survey.instances)
 	for range maxFollows {
 		var err error
 		if c.Tiers, err = builder.Follow(ctx, s.trees, roots...); err != nil {
 			return nil, err
 		}
-		loose := !builder.LooseSubstitution && c.looseInstance()
-		builder.LooseSubstitution = builder.LooseSubstitution || loose
-		if !s.changed() && !loose {
+		loose := given || looseInstance(c.instances())
+		if !s.changed() && loose == builder.LooseSubstitution {
 			break
 		}
+		builder.LooseSubstitution = loose
 	}
 	c.LooseSubstitution = builder.LooseSubstitution
 	for i := range c.Tiers {

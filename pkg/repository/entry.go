@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -146,6 +147,7 @@ func distinct(all []*entry) []*entry {
 func (r *Repository) named(ctx context.Context, explicit []*entry) ([]*entry, error) {
 	var all []*entry
 	for _, name := range r.options.Entries {
+		name = r.relative(name)
 		folder := clean(name)
 		if strings.HasPrefix(path.Clean(name), "..") || !r.survey.exists(folder) {
 			return nil, fmt.Errorf("entry %s does not exist in %s; %s", name, r.Dir, r.found(explicit))
@@ -164,6 +166,23 @@ func (r *Repository) named(ctx context.Context, explicit []*entry) ([]*entry, er
 	}
 	slices.SortStableFunc(all, func(a, b *entry) int { return strings.Compare(a.name, b.name) })
 	return slices.CompactFunc(all, func(a, b *entry) bool { return a.name == b.name }), nil
+}
+
+// relative is the name of an entry that is given by its absolute path, as one
+// of the tree. What is outside of the tree stays as it is.
+func (r *Repository) relative(name string) string {
+	if !filepath.IsAbs(name) {
+		return name
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return name
+	}
+	inTree, err := filepath.Rel(r.Dir, real)
+	if err != nil || !filepath.IsLocal(inTree) {
+		return name
+	}
+	return filepath.ToSlash(inTree)
 }
 
 // under are the entries that begin at the folder or file, or below it.

@@ -140,7 +140,7 @@ func TestLayouts(t *testing.T) {
 			"clusters/prod/apps.yaml":                  ks("apps", "apps", ""),
 			"apps/a.yaml":                              cm("a"),
 		},
-		want:  []string{"clusters/prod: flux-system=error"},
+		want: []string{"clusters/prod: flux-system=error"},
 	}, {
 		name: "OCI artifact pushed from a folder",
 		files: map[string]string{

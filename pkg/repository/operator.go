@@ -31,10 +31,10 @@ func (c *Cluster) operator() *build.Position {
 	return nil
 }
 
-// looseInstance is true where the FluxInstance that the tiers apply installs a
-// kustomize-controller that makes variables empty that are not set.
-func (c *Cluster) looseInstance() bool {
-	return slices.ContainsFunc(c.instances(), func(m *manifest) bool {
+// looseInstance is true where a FluxInstance installs a kustomize-controller
+// that makes variables empty that are not set.
+func looseInstance(instances []*manifest) bool {
+	return slices.ContainsFunc(instances, func(m *manifest) bool {
 		version := m.text("spec", "distribution", "version")
 		patches, _, _ := unstructured.NestedSlice(m.object.Object, "spec", "kustomize", "patches")
 		return looseController(append([]string{"Flux Version: v" + version}, patchTexts(patches)...))

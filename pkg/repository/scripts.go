@@ -76,9 +76,10 @@ type application struct {
 }
 
 var (
-	applies     = regexp.MustCompile(`\bkubectl\b.*\s(?:apply|create)\b`)
-	creates     = regexp.MustCompile(`\bkubectl\b[^|]*\screate\s+(?:namespace|ns)\s+["']?([a-z0-9][a-z0-9-]*)(?:["'\s]|$)`)
-	inNamespace = regexp.MustCompile(`\bkubectl\b[^|]*\s(?:-n|--namespace)[=\s]+["']?([a-z0-9][a-z0-9-]*)`)
+	applies       = regexp.MustCompile(`\bkubectl\b.*\s(?:apply|create)\b`)
+	creates       = regexp.MustCompile(`\bkubectl\b[^|]*\screate\s+(?:namespace|ns)\s+["']?([a-z0-9][a-z0-9-]*)(?:["'\s]|$)`)
+	inNamespace   = regexp.MustCompile(`\bkubectl\b[^|]*\s(?:-n|--namespace)[=\s]+["']?([a-z0-9][a-z0-9-]*)`)
+	shellVariable = regexp.MustCompile(`\$[A-Za-z_][A-Za-z0-9_]*`)
 	// tail is what a word ends with that no variable or template is in.
 	tail = regexp.MustCompile(`[^\s"'{}$()]*$`)
 )
@@ -104,9 +105,10 @@ func applications(content []byte) []application {
 			if option, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(option, "-") {
 				before, word = option, value
 			}
-			name := tail.FindString(strings.Trim(word, `"'`))
+			word = strings.Trim(word, `"'`)
+			name := tail.FindString(shellVariable.ReplaceAllString(word, "}"))
 			switch {
-			case name == "" || strings.Contains(word, "://"):
+			case name == "", strings.HasPrefix(word, "/"), strings.Contains(word, "://"):
 			case strings.HasSuffix(name, ".yaml"), strings.HasSuffix(name, ".yml"):
 				a.files = append(a.files, name)
 			case before == "-k" || before == "--kustomize":

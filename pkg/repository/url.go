@@ -40,9 +40,13 @@ func normalURL(raw string) string {
 // repository goes by all of them.
 func remotes(root string) map[string]bool {
 	all := map[string]bool{}
-	file, err := os.Open(filepath.Join(gitDir(root), "config"))
-	if err != nil {
+	config := filepath.Join(gitDir(root), "config")
+	if !regular(config) {
 		return all // no checkout
+	}
+	file, err := os.Open(config)
+	if err != nil {
+		return all
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	remote := false
@@ -64,13 +68,19 @@ func remotes(root string) map[string]bool {
 // repository that it is a worktree of (gitrepository-layout).
 func gitDir(root string) string {
 	dir := filepath.Join(root, ".git")
-	content, err := os.ReadFile(dir) // a directory, mostly
+	if !regular(dir) {
+		return dir // a directory, mostly
+	}
+	content, err := os.ReadFile(dir)
 	if err != nil {
 		return dir
 	}
 	_, target, _ := strings.Cut(strings.TrimSpace(string(content)), "gitdir: ")
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(root, target)
+	}
+	if !regular(filepath.Join(target, "commondir")) {
+		return target
 	}
 	common, err := os.ReadFile(filepath.Join(target, "commondir"))
 	if err != nil {
@@ -80,4 +90,10 @@ func gitDir(root string) string {
 		return name
 	}
 	return filepath.Join(target, strings.TrimSpace(string(common)))
+}
+
+// regular is true of what can be read to its end: a pipe may have none.
+func regular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }

@@ -43,7 +43,8 @@ func newCmdLint(shell *util.Shell, run runLint) *cobra.Command {
 			The clusters that the repository holds are found; --entry names them. What comes from
 			another repository is reported as outside, and never guessed.
 
-			No cluster is asked: kubectl's own options do nothing here.
+			No cluster is asked: kubectl's own options do nothing here, and neither do
+			--expect-server, --expect-uid and --config.
 
 			A finding that is meant to be so is suppressed where it is, with a reason:
 			the annotation lint.kubestandup.dev/ignore: "CS003: why" on the Kustomization, or
@@ -200,7 +201,10 @@ func (o *lintOptions) print(report *lint.Report) error {
 		if err := patches(o.shell.Out, report); err != nil {
 			return err
 		}
-		return o.text(o.shell.ErrOut, report)
+		if err := o.text(o.shell.ErrOut, report); err != nil {
+			return err
+		}
+		return o.patched(o.shell.ErrOut, report)
 	}
 	return o.text(o.shell.Out, report)
 }

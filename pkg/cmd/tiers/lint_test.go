@@ -155,7 +155,7 @@ func TestLintAsksNoCluster(t *testing.T) {
 		}
 	}
 	help := runs(t, with(), nil, "--help").out
-	for _, not := range []string{"--context=", "--kubeconfig", "--server", "--namespace", "--expect-server"} {
+	for _, not := range []string{"--context=", "--kubeconfig", "--server", "--namespace", "--expect-server="} {
 		if strings.Contains(help, not) {
 			t.Errorf("help speaks of %s", not)
 		}

@@ -5,8 +5,6 @@ package tiers
 
 import (
 	"bufio"
-	"cmp"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -18,7 +16,7 @@ import (
 )
 
 // lintLabels is how wide the words before a paragraph are.
-const lintLabels = 9
+const lintLabels = 10
 
 // text writes the report for people.
 func (o *lintOptions) text(to io.Writer, report *lint.Report) error {
@@ -65,6 +63,10 @@ func (p *lintPage) finding(f *finding.Finding) {
 	}, []*finding.Finding{f}, title)
 	p.write(printers.Paragraph(2, "", 0, lintSentence(f.Message), p.table.Width))
 	for i, cause := range f.Causes {
+		if where, found := strings.CutPrefix(cause, lint.FoundIn); found && i == len(f.Causes)-1 {
+			p.say("found in", where)
+			continue
+		}
 		p.say(onlyFirst(i, "because"), cause)
 	}
 	for i, m := range f.Missing {
@@ -121,110 +123,4 @@ func lintSentence(text string) string {
 		return text
 	}
 	return text + "."
-}
-
-// kinds prints the audit, without the kinds of which it would say the same on
-// every cluster.
-func (p *lintPage) kinds(report *lint.Report) {
-	var rows []lint.Kind
-	namespaces := map[string]bool{}
-	for _, k := range report.Kinds {
-		if !k.FluxsOwn() {
-			rows = append(rows, k)
-			namespaces[k.Tier.Namespace] = true
-		}
-	}
-	if len(rows) == 0 {
-		p.write("No tier uses a kind that is neither built in nor Flux's own.\n\n")
-		return
-	}
-	columns := []printers.Column[lint.Kind]{
-		{Name: "CLUSTER", Wide: true, Value: func(k lint.Kind) string { return k.Entry }},
-		{Name: "TIER", Value: func(k lint.Kind) string {
-			if len(namespaces) > 1 {
-				return k.Tier.Key()
-			}
-			return k.Tier.Name
-		}},
-		{Name: "KIND", Value: kindCell},
-		{Name: "ORDER", Value: func(k lint.Kind) string { return string(k.Order) }},
-		{Name: "WHEN", State: true, Value: func(k lint.Kind) string { return string(k.When) }},
-		{Name: "REGISTERED BY", Value: registrarCell},
-	}
-	table := p.table
-	table.Wide = len(report.Entries) > 1
-	_ = printers.PrintTable(p.w, columns, rows, table)
-	p.write("\n")
-}
-
-// kindCell names a kind as `kubectl get` takes it.
-func kindCell(k lint.Kind) string {
-	if group, _, grouped := strings.Cut(k.APIVersion, "/"); grouped {
-		return k.Kind + "." + group
-	}
-	return k.Kind
-}
-
-// registrarCell says who registers a kind, where that is written, and how it is
-// known.
-func registrarCell(k lint.Kind) string {
-	r := k.RegisteredBy
-	var text string
-	switch r.How {
-	case lint.ViaNobody:
-		text = "nobody"
-		if r.System != "" {
-			text += "; " + r.System + " would"
-		}
-	case lint.ViaPerhaps:
-		text = "nobody that is known"
-		if r.Object != nil {
-			text += "; " + r.Object.String() + " may"
-		}
-	case lint.ViaBefore:
-		return cmp.Or(r.System, "whoever bootstraps the cluster") + ", before Flux reconciles anything"
-	default:
-		text = string(r.How)
-		if r.How == lint.ViaChart && r.System != "" {
-			text += " " + r.System + " of"
-		}
-		if r.Object != nil {
-			text += " " + r.Object.String()
-		}
-		if r.Release != nil {
-			text += " in the chart of " + r.Release.String()
-		}
-		if place := lintPlace(&finding.Finding{File: r.File, Line: r.Line}); place != "" {
-			text += " at " + place
-		}
-		if r.System != "" && r.How != lint.ViaChart {
-			text += " (" + r.System + ")"
-		}
-	}
-	if k.Known != "" {
-		known := k.Known
-		if strings.HasPrefix(known, "stage ") {
-			known = "in " + known
-		}
-		text += "; first known " + known
-	}
-	if k.Confidence != "" && k.Confidence != lint.ByBuild && k.Confidence != lint.ByRun {
-		text += fmt.Sprintf(" [confidence: %s]", k.Confidence)
-	}
-	return text
-}
-
-// patches writes each patch once: findings of one cause share theirs.
-func patches(to io.Writer, report *lint.Report) error {
-	w := bufio.NewWriter(to)
-	written := map[string]bool{}
-	for i := range report.Findings {
-		patch := report.Findings[i].Suggestion
-		if patch == "" || written[patch] {
-			continue
-		}
-		written[patch] = true
-		_, _ = w.WriteString(strings.TrimRight(patch, "\n") + "\n") // Flush has the error
-	}
-	return w.Flush()
 }

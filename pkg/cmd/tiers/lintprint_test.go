@@ -124,6 +124,32 @@ func TestWhatPeopleSee(t *testing.T) {
 	quiet := proven("clusters/dev", "clusters/prod")
 	perhaps := proven("clusters/dev")
 	perhaps.Entries[0].Kinds.Perhaps = 1
+	trusting := proven("clusters/dev")
+	trusting.Entries[0].Outside = []lint.Outside{{
+		Source: flux.Ref{Kind: "GitRepository", Namespace: "flux-system", Name: "lost"}, Undefined: true, Tiers: []flux.Ref{*kustomization("apps")},
+	}}
+	trusting.Entries[0].Trust = lint.Trust{
+		ByName:  &lint.ByName{Kinds: 3, Charts: []string{"cert-manager@1.x", "cilium"}},
+		Assumed: []flux.Ref{{Kind: "ConfigMap", Namespace: "flux-system", Name: "vars"}, {Kind: "Secret", Namespace: "obs", Name: "values"}},
+		Before:  []lint.InstalledBefore{{File: "bootstrap/helmfile.yaml", Charts: []string{"cilium", "coredns"}}},
+	}
+	reserved := proven("clusters/dev")
+	reserved.Entries[0].Verdicts = lint.Counts{AtOnce: 9, Never: 3, Blocked: 2}
+	reserved.Entries[0].Outcomes = []lint.Outcome{
+		{Tier: *kustomization("meant"), Verdict: coldstart.Never, Suppressed: true},
+		{Tier: *kustomization("routes"), Verdict: coldstart.Never, UnlessOutside: true},
+		{Tier: *kustomization("vms"), Verdict: coldstart.Never, UnlessOutside: true},
+		{Tier: *kustomization("apps"), Verdict: coldstart.Blocked, BlockedBy: []flux.Ref{*kustomization("vms")}},
+		{Tier: *kustomization("web"), Verdict: coldstart.Blocked, BlockedBy: []flux.Ref{*kustomization("apps")}},
+	}
+	reserved.Findings = []finding.Finding{{Rule: "CS002", Severity: finding.Warning, Message: "m", Causes: []string{"a reason", "found in both clusters"}}}
+	unfetched := proven("clusters/dev")
+	unfetched.Entries[0].Trust = lint.Trust{
+		ByName: &lint.ByName{Kinds: 1, Charts: []string{"cert-manager@1.x"}},
+		Unfetched: []lint.Unfetched{{
+			Object: flux.Ref{Kind: flux.HelmReleaseKind, Namespace: "x", Name: "cert-manager"}, Chart: "cert-manager", Version: "1.x", Why: "dial tcp: lookup charts.jetstack.io: no such host",
+		}},
+	}
 	quiet.Entries[0] = lint.Entry{Entry: "clusters/dev", Tiers: 1, Verdicts: lint.Counts{AtOnce: 1}}
 	for name, tt := range map[string]struct {
 		report *lint.Report
@@ -135,9 +161,14 @@ func TestWhatPeopleSee(t *testing.T) {
 		"findings-piped": {report: deadlocked()},
 		"findings-color": {report: deadlocked(), table: printers.TableOptions{Width: 80, Color: true}},
 		"kinds-80":       {report: deadlocked(), kinds: true, table: printers.TableOptions{Width: 80}},
+		"kinds-60":       {report: deadlocked(), kinds: true, table: printers.TableOptions{Width: 60}},
+		"kinds-piped":    {report: deadlocked(), kinds: true},
 		"kinds-140":      {report: deadlocked(), kinds: true, table: printers.TableOptions{Width: 140}},
 		"nothing":        {report: quiet, table: printers.TableOptions{Width: 80}},
 		"no-kinds":       {report: quiet, kinds: true, table: printers.TableOptions{Width: 80}},
+		"reserved":       {report: reserved, table: printers.TableOptions{Width: 100}},
+		"trust":          {report: trusting, table: printers.TableOptions{Width: 100}},
+		"unfetched":      {report: unfetched, table: printers.TableOptions{Width: 100}},
 		"perhaps":        {report: perhaps, table: printers.TableOptions{Width: 80}},
 		"nothing-at-all": {report: proven("clusters/dev"), table: printers.TableOptions{Width: 140}},
 	} {

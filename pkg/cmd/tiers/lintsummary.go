@@ -5,6 +5,7 @@ package tiers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
@@ -53,15 +54,20 @@ func plural(n int, one string) string {
 
 func (p *lintPage) entry(e *lint.Entry) {
 	p.write(printers.Paragraph(0, "", 0, proved(e), p.table.Width))
+	p.blocked(e)
 	for i := range e.Outside {
 		o := &e.Outside[i]
 		text := o.Source.String() + " is outside of this repository"
+		if o.Undefined {
+			text = o.Source.String() + ", which no manifest that this cluster applies defines, is outside of this repository"
+		}
 		if len(o.Tiers) > 0 {
 			text += fmt.Sprintf(": what %s cannot be told", appliedBy(o.Tiers))
 		}
 		p.say("outside", lintSentence(text))
 	}
 	p.opaque(e)
+	p.trust(&e.Trust)
 	if n := e.Kinds.Perhaps; n > 0 {
 		p.say("unproved", fmt.Sprintf("%s that a tier uses %s not proved: nothing known registers %s, and something of unknown content may (--kinds lists them).",
 			plural(n, "kind"), verbs(n, "is", "are"), verbs(n, "it", "them")))
@@ -117,7 +123,7 @@ func proved(e *lint.Entry) string {
 	if c.AtOnce == e.Tiers && e.Tiers > 0 && c.Unready == 0 {
 		each := verbs(e.Tiers, "at the first attempt", "each tier at its first attempt")
 		switch n := e.Kinds.InTime; {
-		case e.Kinds != lint.KindCounts{InTime: n, Before: e.Kinds.Before}:
+		case e.Kinds != lint.KindCounts{InTime: n, Before: e.Kinds.Before}, e.Any():
 			return head + "an empty cluster converges, " + each + ", as far as is known."
 		case n == 0:
 			return head + "proved that an empty cluster converges, " + each + "."
@@ -127,6 +133,7 @@ func proved(e *lint.Entry) string {
 		}
 	}
 	var parts []string
+	outside := len(tiersWith(e, neverUnless))
 	for _, part := range []struct {
 		verdict   coldstart.Verdict
 		n         int
@@ -134,7 +141,8 @@ func proved(e *lint.Entry) string {
 	}{
 		{coldstart.AtOnce, c.AtOnce, "converges at its first attempt", "converge at their first attempt"},
 		{coldstart.ByRetry, c.ByRetry, "only by a retry", "only by a retry"},
-		{coldstart.Never, c.Never, "never", "never"},
+		{coldstart.Never, c.Never - outside, "never", "never"},
+		{neverUnless, outside, "never, unless something outside of the repository registers what it lacks", "never, unless something outside of the repository registers what they lack"},
 		{coldstart.Blocked, c.Blocked, "is blocked for ever", "are blocked for ever"},
 		{coldstart.Suspended, c.Suspended, "is suspended", "are suspended"},
 		{coldstart.Unknown, c.Unknown, "is not known", "are not known"},
@@ -155,15 +163,47 @@ func proved(e *lint.Entry) string {
 	return head + strings.Join(parts, ", ") + "."
 }
 
+// neverUnless is the verdict never of a tier that lacks nothing but kinds which
+// something outside of the repository may register.
+const neverUnless coldstart.Verdict = "never-unless"
+
+// blocked says that what was not attempted may hide more.
+func (p *lintPage) blocked(e *lint.Entry) {
+	ends := map[string]coldstart.Verdict{}
+	for _, o := range e.Outcomes {
+		ends[o.Tier.Key()] = o.Verdict
+	}
+	var by []string
+	for _, o := range e.Outcomes {
+		for _, on := range o.BlockedBy {
+			if o.Verdict == coldstart.Blocked && ends[on.Key()] != coldstart.Blocked && !slices.Contains(by, on.Name) {
+				by = append(by, on.Name)
+			}
+		}
+	}
+	if n := e.Verdicts.Blocked; n > 0 && len(by) > 0 {
+		p.say("blocked", fmt.Sprintf("%s %s blocked: more may be found once %s %s up.", plural(n, "tier"), verbs(n, "is", "are"), firstOf(by), verbs(len(by), "comes", "come")))
+	}
+}
+
 // tiersWith are the tiers of a verdict; without one, those that apply everything
 // and are never Ready.
 func tiersWith(e *lint.Entry, verdict coldstart.Verdict) []string {
 	var names []string
 	for _, o := range e.Outcomes {
 		applied := o.Verdict == coldstart.AtOnce || o.Verdict == coldstart.ByRetry
-		if o.Verdict == verdict || verdict == "" && applied && !o.Ready {
-			names = append(names, o.Tier.Name)
+		end := o.Verdict
+		if end == coldstart.Never && o.UnlessOutside {
+			end = neverUnless
 		}
+		if end != verdict && (verdict != "" || !applied || o.Ready) {
+			continue
+		}
+		name := o.Tier.Name
+		if o.Suppressed {
+			name += ", suppressed"
+		}
+		names = append(names, name)
 	}
 	return names
 }

@@ -49,28 +49,25 @@ func (f *file) all() []segment {
 	return all
 }
 
-// addItems puts items at the end of the list at spec.key, or at key where there
-// is no parent, and makes the list where there is none.
-func (f *file) addItems(a address, parent, key string, items ...*yaml.Node) error {
+// addItems puts items at the end of the list at spec.key, and makes the list
+// where there is none.
+func (f *file) addItems(a address, key string, items ...*yaml.Node) error {
 	if len(items) == 0 {
 		return nil
 	}
 	added := make([]any, len(items))
 	for i, item := range items {
 		if err := item.Decode(&added[i]); err != nil {
-			return refuse("%s.%s cannot be written: %v", parent, key, err)
+			return refuse("spec.%s cannot be written: %v", key, err)
 		}
 	}
 	front := false
 	change := func(s segment) error {
-		holder := s.object
-		if parent != "" {
-			holder = field(s.object, parent)
-		}
+		holder := field(s.object, "spec")
 		values := field(holder, key)
 		switch {
 		case holder == nil || holder.Kind != yaml.MappingNode:
-			return refuse("%s/%s in %s has no %s", a.kind, a.name, f.path, parent)
+			return refuse("%s/%s in %s has no spec", a.kind, a.name, f.path)
 		case values == nil:
 			return f.addField(s, holder, key, &yaml.Node{Kind: yaml.SequenceNode, Content: items})
 		case values.Kind == yaml.SequenceNode && values.Style&yaml.FlowStyle != 0:
@@ -83,9 +80,7 @@ func (f *file) addItems(a address, parent, key string, items ...*yaml.Node) erro
 	}
 	return f.edit(a, change, func(v any) any {
 		holder, _ := v.(map[string]any)
-		if parent != "" {
-			holder, _ = holder[parent].(map[string]any)
-		}
+		holder, _ = holder["spec"].(map[string]any)
 		old, _ := holder[key].([]any)
 		if front {
 			holder[key] = slices.Concat(added, old)
@@ -118,11 +113,10 @@ func (f *file) setField(a address, parent, key string, value *yaml.Node) error {
 	})
 }
 
-// removeItems takes items out of the list at parent.key. It answers false where
-// there was none of them. A list of a kustomization file that becomes empty
+// removeItems takes items out of the list at parent.key. A list of a kustomization file that becomes empty
 // stays, since kustomize asks for one.
-func (f *file) removeItems(a address, parent, key string, which func(*yaml.Node) bool) (bool, error) {
-	removed, lines := false, f.lines
+func (f *file) removeItems(a address, parent, key string, which func(*yaml.Node) bool) error {
+	lines := f.lines
 	for {
 		var index int
 		dropped := false
@@ -160,12 +154,11 @@ func (f *file) removeItems(a address, parent, key string, which func(*yaml.Node)
 		})
 		if err != nil {
 			f.lines = lines
-			return false, err
+			return err
 		}
 		if index < 0 {
-			return removed, nil
+			return nil
 		}
-		removed = true
 	}
 }
 

@@ -17,11 +17,11 @@ func TestEdit(t *testing.T) {
 	const head = "kind: K\nmetadata: {name: a}\n"
 	at := address{kind: "K", name: "a"}
 	item := mapping("name", "new")
-	add := func(f *file) error { return f.addItems(at, "spec", "list", item) }
-	set := func(f *file) error { return f.setField(at, "spec", "on", boolean(true)) }
+	add := func(f *file) error { return f.addItems(at, "list", item) }
+	set := func(f *file) error { return f.setField(at, "spec", "on", yes()) }
 	remove := func(name string) func(f *file) error {
 		return func(f *file) error {
-			_, err := f.removeItems(at, "", "list", func(n *yaml.Node) bool { return scalar(n) == name })
+			err := f.removeItems(at, "", "list", func(n *yaml.Node) bool { return scalar(n) == name })
 			return err
 		}
 	}
@@ -88,8 +88,14 @@ func TestFree(t *testing.T) {
 		tier, folder string
 		want         bool
 	}{
-		{"open", "open/x", true}, {"open", "open/y/x", true}, {"open", "open/below/x", false}, {"open", "open-x", false},
-		{"closed", "closed/x", false}, {"closed", "closed-x", false}, {".", "x", true}, {".", "closed/x", false},
+		{"open", "open/x", true},
+		{"open", "open/y/x", true},
+		{"open", "open/below/x", false},
+		{"open", "open-x", false},
+		{"closed", "closed/x", false},
+		{"closed", "closed-x", false},
+		{".", "x", true},
+		{".", "closed/x", false},
 	} {
 		if got := tree.takes(test.tier, test.folder); got != test.want {
 			t.Errorf("a tier that builds %s takes up %s: %v", test.tier, test.folder, got)
@@ -109,14 +115,14 @@ func FuzzEdit(f *testing.F) {
 	f.Add("kind: K\nspec:\n  resources:\n  - ? a\n    : b\n  -\n    c\n  - !!str d\n  - &x e\n  - *x\nresources: [*x, 'a', \"b]\"]\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		for _, change := range []func(*file, address) error{
-			func(f *file, a address) error { return f.addItems(a, "spec", "dependsOn", mapping("name", "n")) },
-			func(f *file, a address) error { return f.setField(a, "spec", "wait", boolean(true)) },
+			func(f *file, a address) error { return f.addItems(a, "dependsOn", mapping("name", "n")) },
+			func(f *file, a address) error { return f.setField(a, "spec", "wait", yes()) },
 			func(f *file, a address) error {
-				_, err := f.removeItems(a, "spec", "resources", func(*yaml.Node) bool { return true })
+				err := f.removeItems(a, "spec", "resources", func(*yaml.Node) bool { return true })
 				return err
 			},
 			func(f *file, a address) error {
-				_, err := f.removeItems(a, "", "resources", func(n *yaml.Node) bool { return scalar(n) != "" })
+				err := f.removeItems(a, "", "resources", func(n *yaml.Node) bool { return scalar(n) != "" })
 				return err
 			},
 		} {

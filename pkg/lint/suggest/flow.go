@@ -128,12 +128,8 @@ func text(s string) *yaml.Node {
 	return &node
 }
 
-func boolean(b bool) *yaml.Node {
-	value := "false"
-	if b {
-		value = "true"
-	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: value}
+func yes() *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"}
 }
 
 // mapping makes a mapping of keys and values, without those that are empty.

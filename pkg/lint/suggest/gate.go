@@ -306,13 +306,13 @@ func (w *work) writeGate(tier flux.Ref, g gate) error {
 		}
 		lines := m.lines
 		if g.wait {
-			err = m.setField(m.at, "spec", "wait", boolean(true))
+			err = m.setField(m.at, "spec", "wait", yes())
 		}
 		if err == nil {
-			err = m.addItems(m.at, "spec", "healthChecks", g.checks...)
+			err = m.addItems(m.at, "healthChecks", g.checks...)
 		}
 		if err == nil {
-			err = m.addItems(m.at, "spec", "healthCheckExprs", g.exprs...)
+			err = m.addItems(m.at, "healthCheckExprs", g.exprs...)
 		}
 		if err != nil {
 			m.lines = lines
@@ -324,7 +324,7 @@ func (w *work) writeGate(tier flux.Ref, g gate) error {
 		if err != nil {
 			return err
 		}
-		if err := m.addItems(m.at, "spec", "healthCheckExprs", r.exprs...); err != nil {
+		if err := m.addItems(m.at, "healthCheckExprs", r.exprs...); err != nil {
 			return err
 		}
 	}

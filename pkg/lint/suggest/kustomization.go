@@ -143,7 +143,7 @@ func (s *split) document(old *yaml.Node, n *newTier) (*yaml.Node, error) {
 		}
 	}
 	if n.gate.wait {
-		add(newSpec, "wait", boolean(true))
+		add(newSpec, "wait", yes())
 	}
 	add(object, "spec", newSpec)
 	return object, nil
@@ -208,7 +208,7 @@ func pick(items *yaml.Node, which func(*yaml.Node) bool) []*yaml.Node {
 // moveChecks takes the health checks away from the old tier that name what it no
 // longer applies: it would wait for tiers that wait for it.
 func (s *split) moveChecks() error {
-	_, err := s.manifest.removeItems(s.manifest.at, "spec", "healthChecks", func(item *yaml.Node) bool {
+	err := s.manifest.removeItems(s.manifest.at, "spec", "healthChecks", func(item *yaml.Node) bool {
 		return slices.ContainsFunc(s.tiers, func(n *newTier) bool { return s.checks(item, n) })
 	})
 	return err

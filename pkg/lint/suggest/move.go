@@ -267,7 +267,7 @@ func (s *split) unlist(by, name string) error {
 			continue
 		}
 		for _, key := range []string{"resources", "bases"} {
-			if _, err := f.removeItems(addressOf(g.object), "", key, is); err != nil {
+			if err := f.removeItems(addressOf(g.object), "", key, is); err != nil {
 				return err
 			}
 		}

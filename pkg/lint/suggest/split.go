@@ -215,7 +215,7 @@ func (s *split) writeEdges() error {
 		}
 		m, err := s.tier(t.Tier, "dependsOn")
 		if err == nil {
-			err = m.addItems(m.at, "spec", "dependsOn", dependsOn(t.Tier, below))
+			err = m.addItems(m.at, "dependsOn", dependsOn(t.Tier, below))
 		}
 		if err != nil {
 			return byHand(err, "move %s down into a tier %s, and let %s depend on it", s.subject(), below.Name, t.Tier.Name)

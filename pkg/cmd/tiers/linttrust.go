@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The kubestandup authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tiers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubestandup/kubestandup/pkg/lint"
+)
+
+// trust says what a verdict rests on that nobody looked at.
+func (p *lintPage) trust(t *lint.Trust) {
+	for i := range t.Unfetched {
+		u := &t.Unfetched[i]
+		name := strings.TrimSpace(u.Chart + " " + u.Version)
+		p.say(onlyFirst(i, "unfetched"), lintSentence(fmt.Sprintf("chart %s of %s could not be fetched: %s", name, u.Object.Key(), u.Why)))
+	}
+	var said []string
+	if by := t.ByName; by != nil {
+		text := fmt.Sprintf("%s %s on what is known of %s by name (%s)", plural(by.Kinds, "kind"), verbs(by.Kinds, "rests", "rest"),
+			plural(len(by.Charts), "chart"), firstOf(by.Charts))
+		if len(t.Unfetched) == 0 {
+			text += fmt.Sprintf("; --fetch-charts renders %s", verbs(len(by.Charts), "it", "them"))
+		}
+		said = append(said, text)
+	}
+	if len(t.Assumed) > 0 {
+		var names []string
+		for _, ref := range t.Assumed {
+			names = append(names, ref.String())
+		}
+		said = append(said, "taken to be there: "+firstOf(names))
+	}
+	for _, b := range t.Before {
+		said = append(said, fmt.Sprintf("taken to be installed before Flux, by %s: %s", b.File, firstOf(b.Charts)))
+	}
+	for i, text := range said {
+		p.say(onlyFirst(i, "unproved"), lintSentence(text))
+	}
+}
