@@ -65,7 +65,7 @@ const maxRounds = 8
 // whichever tier that is, and then from b.Variables. Values that the tree holds
 // encrypted are replaced by a placeholder (Result.Unknown).
 func (b Builder) Follow(ctx context.Context, trees Trees, roots ...*unstructured.Unstructured) ([]Followed, error) {
-	f := &follower{builder: b, trees: trees, vars: newTreeVariables(b.Variables, b.Live), at: map[string]int{}}
+	f := &follower{builder: b, trees: trees, vars: newTreeVariables(b.Variables, b.Live, b.UnknownVariables), at: map[string]int{}}
 	f.builder.Variables = f.vars
 	for _, root := range roots {
 		f.add(root, nil)

@@ -22,10 +22,13 @@ type treeVariables struct {
 	next       Variables
 	configMaps map[varKey]map[string]string
 	secrets    map[varKey]map[string][]byte
+	// hidden keeps the values of Secrets that are in the clear out of builds: they
+	// would turn up in names that are printed.
+	hidden bool
 }
 
-func newTreeVariables(next Variables, live bool) *treeVariables {
-	return &treeVariables{next: next, live: live, configMaps: map[varKey]map[string]string{}, secrets: map[varKey]map[string][]byte{}}
+func newTreeVariables(next Variables, live, hidden bool) *treeVariables {
+	return &treeVariables{next: next, live: live, hidden: hidden, configMaps: map[varKey]map[string]string{}, secrets: map[varKey]map[string][]byte{}}
 }
 
 // add takes the objects of a tier that was built.
@@ -43,6 +46,7 @@ func (t *treeVariables) add(objects []Object) {
 			}
 			t.configMaps[key] = data
 		case key.kind == "Secret":
+			o.Encrypted = o.Encrypted || t.hidden
 			t.secrets[key] = secretData(o)
 		}
 	}

@@ -126,6 +126,18 @@ func TestPredict(t *testing.T) {
 			scene{tiers: []string{"a\n---\n" + strings.Replace(cr("Widget"), "name: main", "name: main\n  annotations: {kustomize.toolkit.fluxcd.io/ssa: Ignore}", 1)}},
 			"a at-once\n",
 		},
+		"a class that Flux leaves alone, and waits for": {
+			scene{tiers: []string{"a\n---\n" + crd("WidgetClass") + strings.Replace(cr("WidgetClass"), "name: main", "name: main\n  annotations: {kustomize.toolkit.fluxcd.io/ssa: Ignore}", 1)}},
+			"a never; WidgetClass:main missing\n",
+		},
+		"a class that another tier makes": {
+			scene{tiers: []string{"a\n---\n" + crd("WidgetClass") + cr("WidgetClass"), "b\n" + after("a") + "\n---\n" + strings.Replace(cr("WidgetClass"), "name: main", "name: main\n  annotations: {kustomize.toolkit.fluxcd.io/ssa: Ignore}", 1)}},
+			"a at-once\nb at-once\n",
+		},
+		"a class of a kind that somebody outside brings": {
+			scene{tiers: []string{"a\n---\n" + strings.Replace(cr("WidgetClass"), "name: main", "name: main\n  annotations: {kustomize.toolkit.fluxcd.io/ssa: Ignore}", 1)}},
+			"a at-once\n",
+		},
 		"a class beside its CRD's operator is looked at first": {
 			scene{tiers: []string{"a\n---\n" + cr("WidgetClass") + hr("op")}, charts: map[string]string{"op": crd("WidgetClass")}},
 			"a never; WidgetClass missing chart a same\n",

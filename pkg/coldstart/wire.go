@@ -98,6 +98,7 @@ func (m *model) wireStages(t *tier) {
 	spaces := map[string]*need{}
 	for _, o := range t.Result.Objects {
 		if o.Ignored {
+			m.wireIgnored(t, o)
 			continue
 		}
 		gvk := o.GroupVersionKind()
@@ -119,6 +120,26 @@ func (m *model) wireStages(t *tier) {
 			}
 		}
 	}
+}
+
+// wireIgnored: what the controller leaves alone it waits for all the same, in the
+// stages that are waited for (fluxcd/pkg/ssa manager_apply.go ApplyAllStaged,
+// WaitForSet, v0.78.0; seen). Who makes it may be somebody outside, but not
+// where its kind itself comes from the repository: then nobody can have.
+func (m *model) wireIgnored(t *tier, o build.Object) {
+	if o.Stage > build.StageClasses {
+		return
+	}
+	f, made := m.exists[idOf(o.Unstructured)]
+	if !made {
+		k := m.kind(o.GroupVersionKind())
+		if k.before != "" || len(k.sources) == 0 {
+			return
+		}
+		f = m.impossible()
+	}
+	t.needs = append(t.needs, &need{stage: o.Stage, object: o.Ref(), fact: f, sources: m.objectSources(idOf(o.Unstructured)), users: []build.Object{o}})
+	m.need(t.stages[o.Stage], f)
 }
 
 // needNamespace is nil for a namespace that is there from the beginning.

@@ -7,6 +7,7 @@ import "github.com/kubestandup/kubestandup/pkg/finding"
 
 // The rules that are no function of a cluster that builds.
 const (
+	neverReady            = "CS012"
 	buildFailed           = "BUILD001"
 	remoteBase            = "BUILD002"
 	unknownField          = "BUILD003"
@@ -17,6 +18,7 @@ const (
 // everyRule are the rules that a finding of a report may have.
 func everyRule() []Rule {
 	return append(Rules(),
+		Rule{ID: neverReady, Name: "never-ready", Severity: finding.Error, Title: "A tier never becomes Ready on a cold cluster, and no other rule says why."},
 		Rule{ID: buildFailed, Name: "build-failed", Severity: finding.Error, Title: "A tier does not build, so that Flux applies nothing of it."},
 		Rule{ID: remoteBase, Name: "remote-base", Severity: finding.Warning, Title: "A tier is built from a remote base, which was not fetched: what is in it is not known."},
 		Rule{ID: unknownField, Name: "unknown-variable", Severity: finding.Info, Title: "What a tier is built from depends on a variable whose value the repository does not hold."},

@@ -141,6 +141,7 @@ func examine(ctx context.Context, cluster *repository.Cluster, book *knowledge.B
 	for _, rule := range Rules() {
 		e.findings = append(e.findings, rule.Check(s)...)
 	}
+	e.findings = append(e.findings, unexplained(s, e.findings)...)
 	return e, nil
 }
 

@@ -20,14 +20,16 @@ import (
 // patches writes each patch once: findings of one cause share theirs.
 func patches(to io.Writer, report *lint.Report) error {
 	w := bufio.NewWriter(to)
-	for _, patch := range distinctPatches(report) {
+	all, _ := distinctPatches(report)
+	for _, patch := range all {
 		_, _ = w.WriteString(strings.TrimRight(patch, "\n") + "\n") // Flush has the error
 	}
 	return w.Flush()
 }
 
-func distinctPatches(report *lint.Report) []string {
-	var all []string
+// distinctPatches leaves out what changes a file that an earlier patch changes:
+// it was made for the file as it is.
+func distinctPatches(report *lint.Report) (all []string, leftOut int) {
 	for i := range report.Findings {
 		patch := report.Findings[i].Suggestion
 		if patch == "" || slices.ContainsFunc(all, func(p string) bool { return strings.Contains(p, patch) }) {
@@ -35,9 +37,28 @@ func distinctPatches(report *lint.Report) []string {
 		}
 		// A finding of several clusters has the patches of all of them.
 		all = slices.DeleteFunc(all, func(p string) bool { return strings.Contains(patch, strings.TrimRight(p, "\n")+"\n") })
+		if slices.ContainsFunc(all, func(p string) bool { return overlap(p, patch) }) {
+			leftOut++
+			continue
+		}
 		all = append(all, patch)
 	}
-	return all
+	return all, leftOut
+}
+
+// overlap is true of patches that change a file both.
+func overlap(a, b string) bool {
+	files := func(patch string) []string {
+		var all []string
+		for line := range strings.Lines(patch) {
+			if strings.HasPrefix(line, "diff --git ") {
+				all = append(all, line)
+			}
+		}
+		return all
+	}
+	other := files(b)
+	return slices.ContainsFunc(files(a), func(line string) bool { return slices.Contains(other, line) })
 }
 
 // patched says of the patches what their comments say, which are lost where git
@@ -56,7 +77,7 @@ func (o *lintOptions) patched(to io.Writer, report *lint.Report) error {
 func writePatched(to io.Writer, report *lint.Report, here string, width int) error {
 	w := bufio.NewWriter(to)
 	say := func(text string) { _, _ = w.WriteString(printers.Paragraph(0, "", 0, text, width)) } // Flush has the error
-	all := distinctPatches(report)
+	all, leftOut := distinctPatches(report)
 	for i, patch := range all {
 		for j, note := range patchNotes(patch) {
 			label := ""
@@ -78,6 +99,10 @@ func writePatched(to io.Writer, report *lint.Report, here string, width int) err
 	if without > 0 {
 		say(fmt.Sprintf("%d of %s %s no patch: patches are written for CS001 and HG001 alone, and only where they are safe.",
 			without, plural(of, "finding"), verbs(without, "has", "have")))
+	}
+	if leftOut > 0 {
+		say(fmt.Sprintf("%d more %s files that these change too: apply these, and run this again.",
+			leftOut, verbs(leftOut, "patch changes", "patches change")))
 	}
 	if len(all) > 0 && report.Root != "" && report.Root != here {
 		say("The patches are relative to the root of the repository; apply them with: git -C " + shellWord(report.Root) + " apply")

@@ -47,3 +47,19 @@ func TestWhatAPatchSaysIsNotLost(t *testing.T) {
 		t.Errorf("of nothing:\n%s", got.errOut)
 	}
 }
+
+// Two patches of one file do not apply one after the other.
+func TestPatchesOfOneFileComeOneByOne(t *testing.T) {
+	const of = "diff --git a/x b/x\n--- a/x\n+++ b/x\n"
+	r := with(finding.Error, finding.Error, finding.Error)
+	r.Findings[0].Suggestion = of + "+1\n"
+	r.Findings[1].Suggestion = of + "+2\n"
+	r.Findings[2].Suggestion = "diff --git a/y b/y\n+3\n"
+	got := runs(t, r, nil, "--suggest")
+	if want := of + "+1\n" + "diff --git a/y b/y\n+3\n"; got.out != want {
+		t.Errorf("got\n%s\nwant\n%s", got.out, want)
+	}
+	if !strings.Contains(got.errOut, "1 more patch changes files that these change too: apply these, and run this again.") {
+		t.Errorf("stderr:\n%s", got.errOut)
+	}
+}

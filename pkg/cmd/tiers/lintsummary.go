@@ -123,7 +123,7 @@ func proved(e *lint.Entry) string {
 	if c.AtOnce == e.Tiers && e.Tiers > 0 && c.Unready == 0 {
 		each := verbs(e.Tiers, "at the first attempt", "each tier at its first attempt")
 		switch n := e.Kinds.InTime; {
-		case e.Kinds != lint.KindCounts{InTime: n, Before: e.Kinds.Before}, e.Any():
+		case e.Kinds != lint.KindCounts{InTime: n, Before: e.Kinds.Before}, e.Any(), len(e.Opaque) > 0:
 			return head + "an empty cluster converges, " + each + ", as far as is known."
 		case n == 0:
 			return head + "proved that an empty cluster converges, " + each + "."
