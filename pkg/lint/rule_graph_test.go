@@ -95,7 +95,7 @@ func TestDependencies(t *testing.T) {
 		words                 []string
 	}{
 		"misspelt": {
-			files("platform", "apps: dependsOn: [{name: platfrom}]"), "DG002", "error",
+			files("platform", "apps: dependsOn: [{name: platfom}]"), "DG002", "error",
 			[]string{"no such Kustomization", "Did you mean flux-system/platform?", "- name: platform"},
 		},
 		"nothing near": {files("platform", "apps: dependsOn: [{name: databases}]"), "DG002", "error", []string{"Take flux-system/databases out"}},

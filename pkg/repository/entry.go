@@ -174,11 +174,11 @@ func (r *Repository) relative(name string) string {
 	if !filepath.IsAbs(name) {
 		return name
 	}
-	real, err := filepath.EvalSymlinks(name)
+	resolved, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		return name
 	}
-	inTree, err := filepath.Rel(r.Dir, real)
+	inTree, err := filepath.Rel(r.Dir, resolved)
 	if err != nil || !filepath.IsLocal(inTree) {
 		return name
 	}

@@ -27,10 +27,10 @@ func TestColdStart_CDI(t *testing.T) {
 	defer cancel()
 	broken := coldMission(t, c, "m1", "mission-before")
 	split, gated := coldMission(t, c, "m2", "mission-split"), coldMission(t, c, "m3", "mission-gated")
-	w := watchCold(t, ctx, c.Client(), []*coldRepo{broken})
+	w := watchCold(ctx, t, c.Client(), []*coldRepo{broken})
 	tally := coldTally{agreed: map[coldstart.Verdict]int{}}
 
-	bootstrap(t, ctx, c, []*coldRepo{coldClock(c), broken})
+	bootstrap(ctx, t, c, []*coldRepo{coldClock(c), broken})
 	if err := w.standstill(ctx, c.Client(), 3, every); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestColdStart_CDI(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.add(split, gated)
-	bootstrap(t, ctx, c, []*coldRepo{split, gated})
+	bootstrap(ctx, t, c, []*coldRepo{split, gated})
 	if err := w.standstill(ctx, c.Client(), 1, none); err != nil {
 		t.Fatal(err)
 	}

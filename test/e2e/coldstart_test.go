@@ -39,8 +39,8 @@ func TestColdStart(t *testing.T) {
 	defer cancel()
 
 	began := time.Now()
-	w := watchCold(t, ctx, c.Client(), repos)
-	bootstrap(t, ctx, c, append(slices.Clone(repos), coldClock(c)))
+	w := watchCold(ctx, t, c.Client(), repos)
+	bootstrap(ctx, t, c, append(slices.Clone(repos), coldClock(c)))
 	t.Logf("%s: pushed", time.Since(began).Round(time.Second))
 	// Without helm-controller: so that what needs a chart's kinds and does not
 	// wait for them has failed before they come.
@@ -102,7 +102,7 @@ func coldClock(c *cluster.Cluster) *coldRepo {
 
 // bootstrap pushes the repositories and then, with all of their sources
 // fetched, makes all of their roots.
-func bootstrap(t *testing.T, ctx context.Context, c *cluster.Cluster, repos []*coldRepo) {
+func bootstrap(ctx context.Context, t *testing.T, c *cluster.Cluster, repos []*coldRepo) {
 	t.Helper()
 	for _, r := range repos {
 		if _, err := c.Push(ctx, r.id, r.files, r.name); err != nil {

@@ -64,7 +64,7 @@ type coldFailure struct {
 }
 
 // watchCold begins to record.
-func watchCold(t *testing.T, ctx context.Context, c client.WithWatch, repos []*coldRepo) *coldWatch {
+func watchCold(ctx context.Context, t *testing.T, c client.WithWatch, repos []*coldRepo) *coldWatch {
 	t.Helper()
 	w := &coldWatch{
 		repos: repos, tiers: map[types.NamespacedName]*coldTier{}, releases: map[types.NamespacedName]*helmv2.HelmRelease{},
