@@ -42,7 +42,7 @@ var (
 	anyInterval   = regexp.MustCompile(`(?m)^( *)interval: .*$`)
 	quickRetry    = regexp.MustCompile(`\bretryInterval: \w+`)
 	// deadlockOrRace are the fixtures that come up beside the generated ones.
-	deadlockOrRace = regexp.MustCompile(`^(crd-|cs001-|cs004-containment|cs007-sops|dg006-root)`)
+	deadlockOrRace = regexp.MustCompile(`^(crd-0[1346]|crd-1[25]|cs001-(behind|child|whole)|cs004-containment|cs007-sops|dg006-root)`)
 	documentEnd    = regexp.MustCompile(`(?m)^---\s*$`)
 )
 

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	coldGenerated = 20
+	coldGenerated = 16
 	// coldRetry is how often everything that failed or waits is tried again.
 	coldRetry = "8s"
 	// coldRequeue is how often it is looked whether a dependency is Ready.
