@@ -32,8 +32,9 @@ func unexplained(s *Subject, found []finding.Finding) []finding.Finding {
 			continue
 		}
 		switch {
-		case o.Verdict == coldstart.Never && l.wantsSwitch(o):
-			// CS005 says so, of the release.
+		case o.Verdict == coldstart.Never && (l.wantsSwitch(o) || waitsForDown(o)):
+			// CS005 says so, of the release; or the finding about the tier that
+			// would bring what this one lacks.
 		case o.Verdict == coldstart.Never:
 			all = append(all, l.stuckForEver(o, "is never applied as a whole", nil))
 		case !o.Ready && len(o.WaitsFor) > 0:
@@ -50,6 +51,14 @@ func unexplained(s *Subject, found []finding.Finding) []finding.Finding {
 func (l *look) wantsSwitch(o *coldstart.Outcome) bool {
 	return slices.ContainsFunc(o.Needs, func(n coldstart.Need) bool {
 		return n.When == coldstart.Missing && n.Kind.Kind != "" && len(l.switchedOff(n.Kind.GroupKind())) > 0
+	})
+}
+
+// waitsForDown is true of a tier that lacks what a tier which never comes up for
+// another reason would bring.
+func waitsForDown(o *coldstart.Outcome) bool {
+	return slices.ContainsFunc(o.Needs, func(n coldstart.Need) bool {
+		return n.When == coldstart.Missing && slices.ContainsFunc(n.Providers, func(p coldstart.Provider) bool { return p.Reach == coldstart.Down })
 	})
 }
 
