@@ -14,6 +14,8 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubestandup/kubestandup/pkg/knowledge"
 )
 
 // Rendered is what an install of a chart applies, in the order in which it does.
@@ -80,7 +82,7 @@ func (c *Chart) render(ctx context.Context, server Server) (*Rendered, error) {
 	if install.CRDs != helmv2.Skip {
 		server.Kinds = slices.Clone(server.Kinds)
 		for _, definition := range out.Definitions {
-			server.Kinds = append(server.Kinds, kindsOf(definition)...)
+			server.Kinds = append(server.Kinds, knowledge.DefinitionOf(definition).Kinds()...)
 		}
 	}
 	files, err := c.files(ctx, server)
@@ -158,27 +160,6 @@ func weight(u *unstructured.Unstructured) int {
 	return weight
 }
 
-// kindsOf are the kinds that a CustomResourceDefinition has served.
-func kindsOf(definition *unstructured.Unstructured) []schema.GroupVersionKind {
-	group, kind := groupKind(definition)
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	var kinds []schema.GroupVersionKind
-	for _, version := range versions {
-		version, _ := version.(map[string]any)
-		name, _ := version["name"].(string)
-		if served, _ := version["served"].(bool); served {
-			kinds = append(kinds, schema.GroupVersionKind{Group: group, Version: name, Kind: kind})
-		}
-	}
-	return kinds
-}
-
-func groupKind(definition *unstructured.Unstructured) (group, kind string) {
-	group, _, _ = unstructured.NestedString(definition.Object, "spec", "group")
-	kind, _, _ = unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	return group, kind
-}
-
 // scopesOf says whether the objects of a kind are in namespaces; false where
 // that is not known.
 func scopesOf(server Server, rendered *Rendered) func(schema.GroupKind) bool {
@@ -188,18 +169,13 @@ func scopesOf(server Server, rendered *Rendered) func(schema.GroupKind) bool {
 	}
 	for _, u := range slices.Concat(rendered.Definitions, rendered.Objects, rendered.PreInstall) {
 		if u.GetKind() == crdKind && u.GroupVersionKind().Group == crdGroup {
-			group, kind := groupKind(u)
-			scope, _, _ := unstructured.NestedString(u.Object, "spec", "scope")
-			known[schema.GroupKind{Group: group, Kind: kind}] = scope == "Namespaced"
+			d := knowledge.DefinitionOf(u)
+			known[d.Kind] = d.Scope == knowledge.Namespaced
 		}
 	}
-	builtIn := map[schema.GroupKind]bool{}
-	for _, kind := range DefaultServer().Kinds {
-		builtIn[kind.GroupKind()] = true
-	}
 	return func(kind schema.GroupKind) bool {
-		if builtIn[kind] {
-			return !slices.Contains(clusterScoped(), kind.Kind)
+		if namespaced, builtIn := knowledge.NamespacedKind(kind); builtIn {
+			return namespaced
 		}
 		return known[kind]
 	}

@@ -70,23 +70,6 @@ func served(kind schema.GroupVersionKind, model reflect.Type) bool {
 	return object && kind.Version != runtime.APIVersionInternal && kind.Kind != "RangeAllocation" && kind.Kind != "PodStatusResult"
 }
 
-// clusterScoped are the built-in kinds whose objects are in no namespace.
-func clusterScoped() []string {
-	return []string{
-		crdKind, "APIService",
-		"Namespace", "Node", "PersistentVolume", "ComponentStatus",
-		"ClusterRole", "ClusterRoleBinding",
-		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
-		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
-		"StorageClass", "CSIDriver", "CSINode", "VolumeAttachment", "VolumeAttributesClass",
-		"PriorityClass", "RuntimeClass", "IngressClass", "IPAddress", "ServiceCIDR",
-		"FlowSchema", "PriorityLevelConfiguration", "StorageVersionMigration", "CertificateSigningRequest", "ClusterTrustBundle",
-		"DeviceClass", "ResourceSlice", "DeviceTaintRule",
-		"TokenReview", "SelfSubjectReview", "SubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview",
-	}
-}
-
 func (s Server) capabilities() (*common.Capabilities, error) {
 	caps := common.DefaultCapabilities.Copy()
 	parsed, err := common.ParseKubeVersion(s.Version)

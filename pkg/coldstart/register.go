@@ -70,39 +70,14 @@ func (m *model) register(i *item) {
 }
 
 func (m *model) registerDefinition(i *item) {
-	d := definitionOf(i.Unstructured)
-	m.definitions[i.GetName()] = d.kind
-	m.scopes[d.kind] = d.namespaced
+	d := knowledge.DefinitionOf(i.Unstructured)
+	m.definitions[i.GetName()] = d.Kind
+	m.scopes[d.Kind] = d.Scope == knowledge.Namespaced
 	how := ByGit
 	if i.release != nil {
 		how = ByChart
 	}
-	m.addSource(d.kind, &source{Provider: m.provider(how, i), tier: i.tier, done: i.created, applied: m.appliedBy(i), versions: d.versions, by: i.by()})
-}
-
-// definition is what a CRD says.
-type definition struct {
-	kind       schema.GroupKind
-	versions   []string
-	namespaced bool
-}
-
-func definitionOf(crd *unstructured.Unstructured) definition {
-	var d definition
-	d.kind.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
-	d.kind.Kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
-	d.namespaced = scope == string(knowledge.Namespaced)
-	list, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
-	versions, _ := list.([]any)
-	for _, v := range versions {
-		version, _ := v.(map[string]any)
-		name, _ := version["name"].(string)
-		if served, _ := version["served"].(bool); served {
-			d.versions = append(d.versions, name)
-		}
-	}
-	return d
+	m.addSource(d.Kind, &source{Provider: m.provider(how, i), tier: i.tier, done: i.created, applied: m.appliedBy(i), versions: d.Versions, by: i.by()})
 }
 
 // appliedBy is when the object that a tier itself applies is on the cluster:

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/knowledge"
 )
 
 // DefinitionManager applies the CRDs of charts. It must stay on them: no tier
@@ -177,7 +178,7 @@ func (c *Cluster) applyDefinition(ctx context.Context, definition *unstructured.
 	name := definition.GetName()
 	definition = definition.DeepCopy()
 	dropBlankCABundle(definition)
-	out := Applied{Name: name, kinds: servedKinds(definition)}
+	out := Applied{Name: name, kinds: knowledge.DefinitionOf(definition).Kinds()}
 	there, err := c.dynamic.Resource(customResourceDefinition()).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		there = nil
@@ -307,14 +308,4 @@ func (c *Cluster) awaitDefinitions(ctx context.Context, all []Applied, a Apply) 
 		return err
 	}
 	return &ServedDeadlineError{Waited: a.Timeout, Missing: c.absent(ctx, names)}
-}
-
-// servedKinds are those that the CRD serves once it is Established.
-func servedKinds(crd *unstructured.Unstructured) []schema.GroupVersionKind {
-	group, kind, versions := crdKinds(crd)
-	var all []schema.GroupVersionKind
-	for _, v := range versions {
-		all = append(all, schema.GroupVersionKind{Group: group, Version: v, Kind: kind})
-	}
-	return all
 }

@@ -123,12 +123,13 @@ func TestTheDeadlineSaysWhatTheOperatorDoes(t *testing.T) {
 }
 
 func TestWhatACRDDefines(t *testing.T) {
-	group, kind, versions := crdKinds(objects(t, widgetCRD)[0].Unstructured)
-	if group != "obs.example.com" || kind != "Widget" || !slices.Equal(versions, []string{"v1"}) {
-		t.Errorf("%s %s %v: a version that is not served does not count", group, kind, versions)
+	d := knowledge.DefinitionOf(objects(t, widgetCRD)[0].Unstructured)
+	if d.Kind.Group != "obs.example.com" || d.Kind.Kind != "Widget" || !slices.Equal(d.Versions, []string{"v1"}) {
+		t.Errorf("%+v: a version that is not served does not count", d)
 	}
-	if group, kind, versions = crdKinds(&unstructured.Unstructured{Object: map[string]any{"spec": "?"}}); group != "" || kind != "" || versions != nil {
-		t.Errorf("%s %s %v of nonsense", group, kind, versions)
+	d = knowledge.DefinitionOf(&unstructured.Unstructured{Object: map[string]any{"spec": "?"}})
+	if d.Kind.Group != "" || d.Kind.Kind != "" || d.Versions != nil {
+		t.Errorf("%+v of nonsense", d)
 	}
 }
 

@@ -176,18 +176,3 @@ func (c *Cluster) live(ctx context.Context, served *Served, gk schema.GroupKind)
 		}
 	}
 }
-
-// crdKinds reads what a CustomResourceDefinition defines.
-func crdKinds(crd *unstructured.Unstructured) (group, kind string, versions []string) {
-	group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
-	kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, v := range list {
-		m, _ := v.(map[string]any)
-		name, _ := m["name"].(string)
-		if served, _ := m["served"].(bool); served {
-			versions = append(versions, name)
-		}
-	}
-	return group, kind, versions
-}

@@ -163,9 +163,8 @@ func definedBy(objects []build.Object) map[schema.GroupVersionKind]bool {
 		if o.GetKind() != "CustomResourceDefinition" || o.Ignored {
 			continue
 		}
-		group, kind, versions := crdKinds(o.Unstructured)
-		for _, v := range versions {
-			own[schema.GroupVersionKind{Group: group, Version: v, Kind: kind}] = true
+		for _, kind := range knowledge.DefinitionOf(o.Unstructured).Kinds() {
+			own[kind] = true
 		}
 	}
 	return own

@@ -202,7 +202,7 @@ func (l *look) near(r flux.Ref) *tiers.Node {
 		if n.Ref.Kind != r.Kind {
 			continue
 		}
-		d := distance(n.Ref.Name, r.Name)
+		d := tiers.Distance(n.Ref.Name, r.Name)
 		if d > 0 && (n.Ref.Namespace != r.Namespace || d >= len(r.Name)-1) {
 			continue
 		}
@@ -211,25 +211,4 @@ func (l *look) near(r flux.Ref) *tiers.Node {
 		}
 	}
 	return best
-}
-
-// distance is the number of letters by which two names differ (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = slices.Min([]int{change, row[j] + 1, before + 1})
-		}
-	}
-	return row[len(b)]
 }

@@ -262,9 +262,7 @@ func (l *look) definition(p coldstart.Provider, gvk schema.GroupVersionKind) str
 }
 
 func crdOf(o *unstructured.Unstructured, gk schema.GroupKind) bool {
-	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
-	return group == gk.Group && kind == gk.Kind
+	return knowledge.DefinitionOf(o).Kind == gk
 }
 
 // built are the objects among which that of the provider is.

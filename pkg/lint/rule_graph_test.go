@@ -6,6 +6,8 @@ package lint
 import (
 	"strings"
 	"testing"
+
+	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
 // files makes a repository of tiers, each with a ConfigMap of its own: "name"
@@ -154,7 +156,7 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"a", "", 1}, {"infra", "infra", 0}, {"infra", "infar", 2}, {"apps", "app", 1}, {"a", "xyz", 3}} {
-		if got := distance(tc.a, tc.b); got != tc.want {
+		if got := tiers.Distance(tc.a, tc.b); got != tc.want {
 			t.Errorf("%q and %q: %d, want %d", tc.a, tc.b, got, tc.want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
 
 func missingSource() Rule {
@@ -190,7 +191,7 @@ func (l *look) nearSource(r flux.Ref) flux.Ref {
 	var best flux.Ref
 	least := 3
 	for _, src := range sortedRefs(l.definedSources()) {
-		d := distance(src.Name, r.Name)
+		d := tiers.Distance(src.Name, r.Name)
 		if d > 0 && (src.Kind != r.Kind || src.Namespace != r.Namespace || d >= len(r.Name)-1) {
 			continue
 		}

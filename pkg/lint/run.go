@@ -86,24 +86,11 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	return report, nil
 }
 
-// suggest writes patches. They change files that clusters which were not asked
-// for may build too, so that these are looked at first.
-func (o *Options) suggest(ctx context.Context, repo *repository.Repository, clusters []examined) (err error) {
-	whole, err := repository.Open(ctx, repo.Dir, repository.Options{
-		AllowRemoteBases: o.RemoteBases, LooseSubstitution: o.LooseSubstitution,
-	})
-	var others []build.Followed
-	switch {
-	case errors.Is(err, repository.ErrNoEntry): // but for what was named
-	case err != nil:
+// suggest writes patches.
+func (o *Options) suggest(ctx context.Context, repo *repository.Repository, clusters []examined) error {
+	others, err := o.others(ctx, repo, clusters)
+	if err != nil {
 		return err
-	default:
-		defer func() { err = errors.Join(err, whole.Close()) }()
-		for _, cluster := range whole.Clusters {
-			if !slices.ContainsFunc(clusters, func(e examined) bool { return e.cluster.Entry == cluster.Entry }) {
-				others = append(others, cluster.Tiers...)
-			}
-		}
 	}
 	root, err := os.OpenRoot(repo.Dir) // no link leads out of it
 	if err != nil {
@@ -111,6 +98,30 @@ func (o *Options) suggest(ctx context.Context, repo *repository.Repository, clus
 	}
 	suggestions(root.FS(), clusters, others)
 	return root.Close()
+}
+
+// others are the tiers of the clusters that were not asked for: they may build
+// the files that a patch changes.
+func (o *Options) others(ctx context.Context, repo *repository.Repository, clusters []examined) (others []build.Followed, err error) {
+	if !repo.Narrowed {
+		return nil, nil
+	}
+	whole, err := repository.Open(ctx, repo.Dir, repository.Options{
+		AllowRemoteBases: o.RemoteBases, LooseSubstitution: o.LooseSubstitution,
+	})
+	if errors.Is(err, repository.ErrNoEntry) { // but for what was named
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, whole.Close()) }()
+	for _, cluster := range whole.Clusters {
+		if !slices.ContainsFunc(clusters, func(e examined) bool { return e.cluster.Entry == cluster.Entry }) {
+			others = append(others, cluster.Tiers...)
+		}
+	}
+	return others, nil
 }
 
 func (o *Options) book() (*knowledge.Base, error) {

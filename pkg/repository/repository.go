@@ -22,6 +22,8 @@ type Repository struct {
 	Dir string
 	// Clusters are one for each entry point, by Entry.
 	Clusters []*Cluster
+	// Narrowed is true where there may be clusters that were not asked for.
+	Narrowed bool
 	// Loose are the Kustomizations of the tree that no cluster holds: nothing
 	// is known of them but where they are written.
 	Loose []Loose
@@ -109,7 +111,7 @@ func Open(ctx context.Context, path string, options Options) (r *Repository, err
 	if err != nil {
 		return nil, err
 	}
-	r = &Repository{Dir: root, trees: map[treeKey]*build.Tree{}, origins: map[treeKey]map[string]string{}, options: options, remotes: remotes(root)}
+	r = &Repository{Dir: root, Narrowed: below != "." || len(options.Entries) > 0, trees: map[treeKey]*build.Tree{}, origins: map[treeKey]map[string]string{}, options: options, remotes: remotes(root)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())

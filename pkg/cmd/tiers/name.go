@@ -55,7 +55,7 @@ func find(g *tiers.Graph, inNamespace, arg string) (*tiers.Node, error) {
 			near = append(near, n)
 		}
 	}
-	slices.SortStableFunc(near, func(a, b *tiers.Node) int { return distance(a.Ref.Name, name) - distance(b.Ref.Name, name) })
+	slices.SortStableFunc(near, func(a, b *tiers.Node) int { return tiers.Distance(a.Ref.Name, name) - tiers.Distance(b.Ref.Name, name) })
 	if kind == "" && len(exact) > 1 { // a Kustomization is meant where only one is
 		if ks := onlyKustomization(exact); ks != nil {
 			return ks, nil
@@ -76,29 +76,7 @@ func find(g *tiers.Graph, inNamespace, arg string) (*tiers.Node, error) {
 func alike(a, b string) bool {
 	const slips = 2
 	return strings.Contains(a, b) || strings.Contains(b, a) ||
-		min(len(a), len(b)) > 2*slips && distance(a, b) <= slips
-}
-
-// distance is how many letters must be changed, added or left out to make one
-// name of the other (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+		min(len(a), len(b)) > 2*slips && tiers.Distance(a, b) <= slips
 }
 
 func onlyKustomization(nodes []*tiers.Node) *tiers.Node {

@@ -263,8 +263,8 @@ func TestSlipsOfTheFingers(t *testing.T) {
 		{"abcd", "abce", 1, false}, // too short to tell
 		{"", "abc", 3, true},
 	} {
-		if got := distance(tt.a, tt.b); got != tt.distance || got != distance(tt.b, tt.a) {
-			t.Errorf("%q and %q: %d, and %d the other way; want %d", tt.a, tt.b, got, distance(tt.b, tt.a), tt.distance)
+		if got := tiers.Distance(tt.a, tt.b); got != tt.distance || got != tiers.Distance(tt.b, tt.a) {
+			t.Errorf("%q and %q: %d, and %d the other way; want %d", tt.a, tt.b, got, tiers.Distance(tt.b, tt.a), tt.distance)
 		}
 		if got := alike(tt.a, tt.b); got != tt.alike {
 			t.Errorf("%q and %q alike: %v", tt.a, tt.b, got)
