@@ -6,10 +6,7 @@ package repository
 import (
 	"bytes"
 	"context"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,9 +27,6 @@ type Installed struct {
 	Project string
 	build.Position
 }
-
-// helmfileBytes is the size in bytes beyond which a file is no helmfile.
-const helmfileBytes = 256 << 10
 
 // bootstrapOf are the releases that helmfiles of the working tree install for
 // the cluster. A helmfile below a folder that has no part of the cluster is
@@ -75,31 +69,9 @@ func scopeOf(file string) string {
 
 func helmfiles(ctx context.Context, dir string) ([]Installed, error) {
 	var all []Installed
-	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			return nil // what cannot be read says nothing
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
-			return fs.SkipDir
-		case !entry.Type().IsRegular() || !isHelmfileName(name):
-			return nil
-		}
-		if info, err := entry.Info(); err != nil || info.Size() > helmfileBytes {
-			return nil
-		}
-		content, err := os.ReadFile(name) // the caller's own working tree
-		if err != nil {
-			return nil
-		}
-		relative, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		all = append(all, releasesOf(filepath.ToSlash(relative), content)...)
-		all = append(all, extraManifests(filepath.ToSlash(relative), content)...)
-		return nil
+	err := looseFiles(ctx, dir, isHelmfileName, func(name string, content []byte) {
+		all = append(all, releasesOf(name, content)...)
+		all = append(all, extraManifests(name, content)...)
 	})
 	return all, err
 }

@@ -6,10 +6,8 @@ package repository
 import (
 	"bytes"
 	"context"
-	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,49 +17,28 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
-// scriptBytes is the size in bytes beyond which a file is no script that
-// somebody brings up a cluster by.
-const scriptBytes = 256 << 10
-
 // standing are the Namespaces, ConfigMaps and Secrets that the scripts of the
 // working tree apply with kubectl: tasks, just files, Makefiles, shell scripts.
 // Whoever begins a cluster runs them first, as far as anybody can tell.
 func (r *Repository) standing(ctx context.Context) ([]flux.Ref, error) {
 	var all []flux.Ref
-	err := filepath.WalkDir(r.Dir, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			return nil // what cannot be read says nothing
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == ".github" || entry.Name() == "node_modules"):
-			return fs.SkipDir // what checks a repository begins no cluster
-		case !entry.Type().IsRegular() || !isScript(name):
-			return nil
-		}
-		if info, err := entry.Info(); err != nil || info.Size() > scriptBytes {
-			return nil
-		}
-		content, err := os.ReadFile(name) // the caller's own working tree
-		if err != nil {
-			return nil
-		}
+	err := looseFiles(ctx, r.Dir, isScript, func(_ string, content []byte) {
 		for _, a := range applications(content) {
 			all = append(all, r.applied(a)...)
 		}
-		return nil
 	})
 	slices.SortFunc(all, flux.Ref.Compare)
 	return slices.Compact(all), err
 }
 
 func isScript(name string) bool {
-	base := strings.ToLower(filepath.Base(name))
-	switch filepath.Ext(base) {
+	parts := strings.Split(name, "/")
+	base := strings.ToLower(parts[len(parts)-1])
+	switch path.Ext(base) {
 	case ".sh", ".bash", ".just", ".mk":
 		return true
 	case ".yaml", ".yml":
-		return strings.HasPrefix(base, "taskfile") || slices.Contains(strings.Split(filepath.ToSlash(name), "/"), ".taskfiles")
+		return strings.HasPrefix(base, "taskfile") || slices.Contains(parts, ".taskfiles")
 	}
 	return base == "makefile" || base == "justfile" || base == ".justfile"
 }
