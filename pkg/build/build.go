@@ -201,6 +201,9 @@ func (b Builder) substitute(ctx context.Context, spec *kustomizev1.Kustomization
 		out, err := generator.SubstituteVariables(vars.collect(ctx), vars, typed, res,
 			generator.SubstituteWithStrict(!b.LooseSubstitution),
 			generator.SubstituteWithAlways(spec.GetSubstituteStrategy() == kustomizev1.SubstituteStrategyAlways))
+		if err != nil && onlyInjected(spec) {
+			continue // nobody knows that anything is added, and without it nothing is substituted
+		}
 		if err != nil {
 			return fmt.Errorf("post build failed for '%s/%s': %w", res.GetGvk(), res.GetName(), err)
 		}

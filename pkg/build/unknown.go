@@ -190,3 +190,8 @@ func inject(spec *kustomizev1.Kustomization) (unstructured.Unstructured, error) 
 func isInjected(spec *kustomizev1.Kustomization) bool {
 	return slices.ContainsFunc(spec.Spec.PostBuild.SubstituteFrom, func(from kustomizev1.SubstituteReference) bool { return from.Name == injectedName })
 }
+
+// onlyInjected is true of a tier that has no variables of its own.
+func onlyInjected(spec *kustomizev1.Kustomization) bool {
+	return isInjected(spec) && len(spec.Spec.PostBuild.SubstituteFrom) == 1 && len(spec.Spec.PostBuild.Substitute) == 0
+}

@@ -45,11 +45,17 @@ func (l *look) ignoredChecks(tier flux.Ref, checks []checkRef) finding.Finding {
 		foreign = append(foreign, ref.String())
 	}
 	name := l.name(tier)
+	severity := finding.Warning
 	message := fmt.Sprintf("%s has healthChecks beside wait: true, which ignores them: it waits for everything that it applies, and for nothing else", name)
-	if len(foreign) > 0 {
+	switch f := l.followed(tier); {
+	case f == nil || f.Result == nil:
+		severity = finding.Info
+		message += ". What that is is not known here, so that they may be needless or missing"
+		own, foreign = nil, nil
+	case len(foreign) > 0:
 		message = fmt.Sprintf("%s has healthChecks beside wait: true, which ignores them: it is Ready without %s, which it does not apply", name, some(foreign))
 	}
-	f := l.report("HG002", finding.Warning, tier, tier, message)
+	f := l.report("HG002", severity, tier, tier, message)
 	f.Causes = []string{l.place(tier, tier) + " sets both; kustomize-controller looks at healthChecks only where wait is not set"}
 	if len(own) > 0 {
 		f.Causes = append(f.Causes, fmt.Sprintf("%s applies %s, so that wait covers %s", name, some(own), verb(len(own), "it", "them")))

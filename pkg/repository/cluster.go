@@ -40,7 +40,7 @@ func (r *Repository) cluster(ctx context.Context, e *entry) (*Cluster, error) {
 		c.Roots = append(c.Roots, root.ref())
 		roots = append(roots, root.object)
 	}
-	if c.Base = s.base; c.Base != "" && e.name != e.file && !r.survey.exists(e.name) {
+	if c.Base = s.base; c.Base != "" && e.name != e.file && (e.name == "." || !r.survey.exists(e.name)) {
 		c.Entry = path.Join(c.Base, e.name)
 	}
 	for _, source := range e.sources {
@@ -89,11 +89,17 @@ func key(r flux.Ref) flux.Ref {
 }
 
 // base is the one folder of the tree below which the root's path exists, where
-// it does not exist at the top: an artifact is pushed from any folder. Empty
+// it does not exist at the top: an artifact is pushed from any folder. Where the
+// path is the artifact's own top, it is the folder of the cluster's files. Empty
 // for the top, and for git, which has no other.
 func (r *Repository) base(root *manifest, source flux.Ref) string {
 	name := clean(root.text("spec", "path"))
-	if source.Kind == "GitRepository" || r.survey.exists(name) {
+	switch {
+	case source.Kind == "GitRepository":
+		return ""
+	case name == ".":
+		return r.survey.home(root.File)
+	case r.survey.exists(name):
 		return ""
 	}
 	var found []string
@@ -117,6 +123,21 @@ func (r *Repository) base(root *manifest, source flux.Ref) string {
 		return ""
 	}
 	return found[0]
+}
+
+// home is the folder with the Kustomizations of the cluster that a file begins:
+// its own, or the one that its folder flux-system is in. Empty for the top, and
+// where neither has any.
+func (s *survey) home(file string) string {
+	folder := folderOf(file)
+	if path.Base(folder) == "flux-system" {
+		folder = path.Dir(folder)
+	}
+	holds := func(m *manifest) bool { return folderOf(m.File) == folder }
+	if folder == "." || slices.Contains(s.folders, ".") || !slices.ContainsFunc(s.kustomizations, holds) {
+		return ""
+	}
+	return folder
 }
 
 // exists is true of a folder or a file of the tree.

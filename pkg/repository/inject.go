@@ -49,14 +49,19 @@ func (s *survey) chartOf(release *manifest) string {
 func mutates(group, kind string, node *yaml.Node) bool {
 	switch {
 	case group == "admissionregistration.k8s.io" && strings.HasPrefix(kind, "Mutating"):
+		return matches(node)
 	case strings.HasSuffix(group, "kyverno.io") && strings.Contains(kind, "Policy"):
-		if !holds(node, "postBuild") {
-			return false
-		}
-	default:
-		return false
+		return holds(node, "postBuild") && (holds(node, flux.KustomizeGroup) || holds(node, flux.KustomizationKind))
 	}
-	return holds(node, flux.KustomizeGroup) || holds(node, flux.KustomizationKind)
+	return false
+}
+
+// matches is true when a rule in the object is about the group of
+// Kustomizations by its name. A label of Flux that it looks at is none.
+func matches(node *yaml.Node) bool {
+	groups := valueOf(node, "apiGroups").Content
+	return slices.ContainsFunc(groups, func(n *yaml.Node) bool { return n.Value == flux.KustomizeGroup }) ||
+		slices.ContainsFunc(node.Content, matches)
 }
 
 // holds is true when a text of the object holds the word.

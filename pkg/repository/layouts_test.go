@@ -150,6 +150,24 @@ func TestLayouts(t *testing.T) {
 		},
 		want: []string{"deploy/clusters/prod base=deploy: fleet=1 apps<fleet=1"},
 	}, {
+		name: "OCI artifact pushed from the cluster's own folder",
+		files: map[string]string{
+			"clusters/prod/flux-system/flux.yaml": "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\nspec: {sync: {kind: OCIRepository, url: 'oci://example.com/prod', ref: latest, path: ./, name: fleet}}\n",
+			"clusters/prod/apps.yaml":             ks("apps", "apps", "OCIRepository/apps"),
+			"docs/template.yaml":                  "variables: {}\n",
+		},
+		want:    []string{"clusters/prod base=clusters/prod: fleet=2 apps<fleet=outside"},
+		outside: []string{"OCIRepository/flux-system/apps"},
+	}, {
+		name: "OCI artifact pushed from the top",
+		files: map[string]string{
+			"kustomization.yaml":                  "resources: [clusters/prod/apps.yaml]\n",
+			"clusters/prod/flux-system/flux.yaml": "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\nspec: {sync: {kind: OCIRepository, url: 'oci://example.com/prod', ref: latest, path: ./, name: fleet}}\n",
+			"clusters/prod/apps.yaml":             ks("apps", "apps", "OCIRepository/fleet"),
+			"apps/a.yaml":                         cm("a"),
+		},
+		want: []string{".: fleet=1 apps<fleet=1"},
+	}, {
 		name: "a Kustomization that nothing contains",
 		files: map[string]string{
 			"flux/ks.yaml":   ks("apps", "apps", ""),

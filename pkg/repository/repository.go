@@ -75,8 +75,8 @@ type Cluster struct {
 	// kustomize-controller, as the repository writes it.
 	LooseSubstitution bool
 	// Base is the folder that the artifact of Source is made from, where that is
-	// not the root: nothing but a folder below which the roots' path exists says
-	// so. Empty otherwise.
+	// not the root: nothing but a folder below which the roots' path exists, or
+	// that the cluster's Kustomizations are in, says so. Empty otherwise.
 	Base string
 
 	repository *Repository
