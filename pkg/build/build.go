@@ -8,12 +8,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sort"
 
 	securejoin "github.com/cyphar/filepath-securejoin"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	generator "github.com/fluxcd/pkg/kustomize"
-	"github.com/fluxcd/pkg/ssa"
 	"github.com/fluxcd/pkg/ssa/normalize"
 	ssautil "github.com/fluxcd/pkg/ssa/utils"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,6 +50,9 @@ type Builder struct {
 	// with UnknownVariables, one without a value becomes a placeholder in every
 	// tier.
 	Injected bool
+	// UnknownBases builds what the tree holds of a tier that has remote bases
+	// too: Follow answers it beside the *RemoteBaseError.
+	UnknownBases bool
 	// Built, where set, is called by Follow with each tier that was built, and
 	// again when it was built anew; not concurrently, and in the order of the
 	// answer among tiers that were built at the same time.
@@ -60,6 +61,8 @@ type Builder struct {
 	// the base is a repository, as the controller does unless it runs with
 	// --no-remote-bases.
 	AllowRemoteBases bool
+
+	withoutRemote bool
 }
 
 // Build builds the tier, a Kustomization of kustomize.toolkit.fluxcd.io, from
@@ -122,7 +125,7 @@ func (b Builder) run(ctx context.Context, tier *unstructured.Unstructured, tree 
 	}); err != nil {
 		return nil, tree.place(fmt.Errorf("build: %w", err), files, dir)
 	}
-	result.manifests = files.manifests()
+	result.manifests, result.Bases = files.manifests(), files.bases
 	objects, err := ssautil.ReadObjects(bytes.NewReader(resources))
 	if err != nil {
 		return nil, fmt.Errorf("build: %w", err)
@@ -221,8 +224,7 @@ func (b Builder) substitute(ctx context.Context, spec *kustomizev1.Kustomization
 // owner labels, normalisation, common metadata, the check for encrypted
 // Secrets, stages, order.
 func (b Builder) finish(spec *kustomizev1.Kustomization, objects []*unstructured.Unstructured) ([]Object, error, error) {
-	manager := ssa.NewResourceManager(nil, nil, ssa.Owner{Field: "kustomize-controller", Group: kustomizev1.GroupVersion.Group})
-	manager.SetOwnerLabels(objects, spec.GetName(), spec.GetNamespace())
+	setOwnerLabels(objects, spec.GetName(), spec.GetNamespace())
 
 	all := make([]Object, len(objects))
 	var normal []*unstructured.Unstructured
@@ -252,18 +254,6 @@ func (b Builder) finish(spec *kustomizev1.Kustomization, objects []*unstructured
 			kustomizev1.GroupVersion.Group + "/ssa":       kustomizev1.IgnoreValue,
 		})
 	}
-	sort.Stable(byApplyOrder(all))
+	sortToApply(all)
 	return all, rejected, nil
-}
-
-// byApplyOrder sorts by stage and then as ssa.ApplyAll does.
-type byApplyOrder []Object
-
-func (s byApplyOrder) Len() int      { return len(s) }
-func (s byApplyOrder) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-func (s byApplyOrder) Less(i, j int) bool {
-	if s[i].Stage != s[j].Stage {
-		return s[i].Stage < s[j].Stage
-	}
-	return ssa.SortableUnstructureds{s[i].Unstructured, s[j].Unstructured}.Less(0, 1)
 }

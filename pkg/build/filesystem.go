@@ -26,6 +26,9 @@ type overlay struct {
 	generated []byte
 
 	allowRemote bool
+	// withoutRemote leaves remote bases out, and bases says which.
+	withoutRemote bool
+	bases         []string
 	// refused is the first read that was refused. kustomize drops the error
 	// of a kustomization file that cannot be read and says that there is none.
 	refused error
@@ -52,7 +55,7 @@ func (b Builder) newOverlay(tree *Tree, file string, generated []byte, alone boo
 	}
 	return &overlay{
 		FileSystem: disk, tree: tree, file: file, generated: generated,
-		allowRemote: b.AllowRemoteBases, alone: alone, seen: map[string]bool{}, parts: map[string]bool{},
+		allowRemote: b.AllowRemoteBases, withoutRemote: b.withoutRemote, alone: alone, seen: map[string]bool{}, parts: map[string]bool{},
 	}, nil
 }
 
@@ -64,6 +67,9 @@ func (o *overlay) ReadFile(path string) ([]byte, error) {
 		if content, err = o.FileSystem.ReadFile(path); err != nil {
 			return nil, err
 		}
+	}
+	if o.withoutRemote && IsKustomization(path) {
+		content = o.local(path, content)
 	}
 	if err := o.inspect(path, content); err != nil {
 		if o.refused == nil {

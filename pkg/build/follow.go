@@ -5,6 +5,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -40,7 +41,8 @@ type Followed struct {
 	// Kustomization is the tier itself, as its first parent would apply it; of a
 	// live cluster as it is there.
 	Kustomization *unstructured.Unstructured
-	// Result is nil when Outside or Err is set.
+	// Result is nil when Outside or Err is set. Of a tier with remote bases it may
+	// be what the tree holds (Builder.UnknownBases), and Err says what is missing.
 	Result *Result
 	// Remote is true when what it applies goes to another cluster: its own
 	// spec.kubeConfig says so, or that of every tier that contains it.
@@ -51,6 +53,9 @@ type Followed struct {
 	// Err is why the tier does not build.
 	Err error
 }
+
+// Whole is true where all that the tier applies is known.
+func (f *Followed) Whole() bool { return f.Result != nil && f.Err == nil }
 
 // maxRounds bounds how often a tier is built again because an object that its
 // variables come from turned up. Two tiers can feed each other for ever.
@@ -238,10 +243,13 @@ func (f *follower) one(ctx context.Context, n *node) error {
 		n.vars = newVarReader(f.builder.Variables) // one that tolerates what is absent
 	}
 	n.Result, n.Err = f.builder.build(ctx, n.Kustomization, tree, n.vars)
-	if n.Err != nil {
-		return ctx.Err()
+	if remote := (*RemoteBaseError)(nil); f.builder.UnknownBases && errors.As(n.Err, &remote) {
+		local := f.builder
+		local.withoutRemote = true
+		// Where nothing can be built without them, nothing is known.
+		n.Result, _ = local.build(ctx, n.Kustomization, tree, n.vars)
 	}
-	return nil
+	return ctx.Err()
 }
 
 // refresh marks the tiers that would be built otherwise now: a variable turned

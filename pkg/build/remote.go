@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
@@ -49,8 +50,7 @@ func (o *overlay) checkKustomization(name string, content []byte) error {
 	}
 	dir := filepath.Join(o.tree.root, filepath.Dir(name))
 	for _, base := range bases(&k) {
-		// A file of that name is read as a file.
-		if isRemote(base) && !o.isFile(filepath.Join(dir, base)) {
+		if o.isRemoteBase(dir, base) {
 			return &RemoteBaseError{Base: base, File: name}
 		}
 	}
@@ -76,6 +76,40 @@ func (o *overlay) checkSchema(content []byte) error {
 		return errOwnSchema
 	}
 	return nil
+}
+
+// isRemoteBase is true of what kustomize would fetch for a kustomization file of
+// the folder. A file of that name is read as a file.
+func (o *overlay) isRemoteBase(dir, base string) bool {
+	return isRemote(base) && !o.isFile(filepath.Join(dir, base))
+}
+
+// local is a kustomization file without its remote bases. What is left of it is
+// built as if it were all: a patch of something remote then fails.
+func (o *overlay) local(path string, content []byte) []byte {
+	var fields map[string]any
+	if err := yaml.Unmarshal(content, &fields); err != nil {
+		return content // kustomize says what is wrong
+	}
+	for _, field := range []string{"resources", "bases", "components"} {
+		list, _ := fields[field].([]any)
+		fields[field] = slices.DeleteFunc(list, func(entry any) bool {
+			base, _ := entry.(string)
+			remote := o.isRemoteBase(filepath.Dir(path), base)
+			if remote && !slices.Contains(o.bases, base) {
+				o.bases = append(o.bases, base)
+			}
+			return remote
+		})
+		if list == nil {
+			delete(fields, field)
+		}
+	}
+	left, err := yaml.Marshal(fields)
+	if err != nil {
+		return content
+	}
+	return left
 }
 
 func (o *overlay) isFile(path string) bool { return o.Exists(path) && !o.IsDir(path) }

@@ -4,6 +4,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,6 +16,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
 // TestRemoteBasesAreRefused: whatever kustomize could fetch, by each of the
@@ -142,4 +145,43 @@ func FuzzKustomization(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestUnknownBases: what the tree holds of a tier is built beside the refusal,
+// where it can be built at all without what is remote.
+func TestUnknownBases(t *testing.T) {
+	const remote = "https://example.com/org/repo/crds.yaml"
+	tests := []struct {
+		name  string
+		files map[string]string
+		want  []string // nil where nothing is known
+	}{
+		{"beside a file", map[string]string{"apps/kustomization.yaml": "resources: [" + remote + ", own.yaml]\n", "apps/own.yaml": configMap("a", "k: v")}, []string{"ConfigMap/flux-system/a"}},
+		{"alone", map[string]string{"apps/kustomization.yaml": "resources: [" + remote + "]\nnamespace: x\n"}, []string{}},
+		{"alone in a folder", map[string]string{"apps/kustomization.yaml": "resources: [crds, own.yaml]\n", "apps/crds/kustomization.yaml": "resources: [" + remote + "]\n", "apps/own.yaml": configMap("a", "k: v")}, []string{"ConfigMap/flux-system/a"}},
+		{"by the deprecated field", map[string]string{"apps/kustomization.yaml": "bases: [" + remote + "]\nresources: [own.yaml]\n", "apps/own.yaml": configMap("a", "k: v")}, []string{"ConfigMap/flux-system/a"}},
+		{"patched", map[string]string{"apps/kustomization.yaml": "resources: [" + remote + ", own.yaml]\npatches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: remote}}'}]\n", "apps/own.yaml": configMap("a", "k: v")}, nil},
+		{"a transformer", map[string]string{"apps/kustomization.yaml": "resources: [own.yaml]\ntransformers: ['" + remote + "']\n", "apps/own.yaml": configMap("a", "k: v")}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tree := openTree(t, writeTree(t, tt.files))
+			trees := func(context.Context, flux.Ref) (*Tree, error) { return tree, nil }
+			all, err := Builder{UnknownBases: true}.Follow(t.Context(), trees, tierAt(t, "tier", "apps"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var refused *RemoteBaseError
+			if !errors.As(all[0].Err, &refused) || refused.Base != remote || all[0].Whole() {
+				t.Errorf("got %v, want a refusal of %s", all[0].Err, remote)
+			}
+			var got []string
+			if all[0].Result != nil {
+				got = names(all[0].Result.Objects)
+			}
+			if known := all[0].Result != nil; !slices.Equal(got, tt.want) || known != (tt.want != nil) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
 }

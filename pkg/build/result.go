@@ -30,6 +30,9 @@ type Result struct {
 	// and that the controller fails without (Builder.UnknownVariables).
 	Absent []flux.Ref
 
+	// Bases are the remote bases that were left out (Builder.UnknownBases).
+	Bases []string
+
 	tree *Tree
 	// manifests are the files that objects may be written in.
 	manifests []string

@@ -193,6 +193,9 @@ type Need struct {
 	// Providers are what brings it, the likeliest first. Empty where nothing
 	// in the cluster's tiers does.
 	Providers []Provider
+	// TooLate are what brings it as far as is known, where that cannot be in time
+	// and one of the Candidates may: then there are no Providers.
+	TooLate []Provider
 	// Candidates are what may bring it and whose content is unknown: opaque
 	// charts, tiers of outside sources.
 	Candidates []flux.Ref

@@ -41,6 +41,7 @@ func (m *model) kind(gvk schema.GroupVersionKind) *kind {
 		k.sources = nil
 		m.nodes[k.served].any = nil
 	case len(k.sources) > 0:
+		m.doubtIn(doubtful{kind: gvk}, k.served)
 	case len(k.others) > 0 || len(m.unknown) == 0:
 		m.forbid(k.served)
 	default:

@@ -14,7 +14,11 @@ import (
 // Predict says what becomes of the cluster when Flux meets it empty. It is
 // deterministic, and changes nothing of what it is given.
 func Predict(c *Cluster) *Prediction {
-	m := newModel(c)
+	known := doubts{}
+	m := newModel(c, known)
+	for m.doubt(known) {
+		m = newModel(c, known)
+	}
 	p := &Prediction{}
 	further := m.further()
 	for _, t := range m.tiers {
@@ -70,6 +74,8 @@ func (m *model) verdict(t *tier, o *Outcome) Verdict {
 			o.Stage = o.Needs[i].Stage
 		}
 		return Never
+	case !t.Whole():
+		return Unknown
 	case slices.ContainsFunc(o.Needs, func(n Need) bool { return n.When == Late }):
 		return ByRetry
 	}
@@ -110,6 +116,12 @@ func (m *model) judge(t *tier, n *need) Need {
 		out.Providers = append(out.Providers, m.reach(t, n, before, s))
 	}
 	m.complete(&out, n, sources)
+	if out.When == Perhaps && len(sources) > 0 {
+		out.TooLate, out.Providers = out.Providers, nil
+		for _, c := range m.doubts[n.doubtful()] {
+			out.Candidates = append(out.Candidates, c.ref)
+		}
+	}
 	return out
 }
 
@@ -132,7 +144,7 @@ func (m *model) when(n *need, before fact, sources []*source) When {
 		return InTime
 	case !m.held[n.fact]:
 		return Missing
-	case len(sources) == 0:
+	case len(sources) == 0, m.doubted(n, before, sources):
 		return Perhaps
 	case !m.held[before]:
 		// Never looked at: what keeps the tier from it is another need.

@@ -73,7 +73,7 @@ func (m *model) dependency(t *tier, namespace, name string) fact {
 
 // hidden is true where tiers may exist that are not known.
 func (m *model) hidden() bool {
-	return slices.ContainsFunc(m.tiers, func(t *tier) bool { return t.Result == nil })
+	return slices.ContainsFunc(m.tiers, func(t *tier) bool { return !t.Whole() })
 }
 
 // wireVariables: a ConfigMap or Secret that is not there fails the build,
@@ -182,6 +182,7 @@ func (m *model) namespace(name string) fact {
 			m.way(f, r.mapped)
 		}
 	}
+	m.doubtIn(doubtful{namespace: name}, f)
 	if len(m.nodes[f].any) == 0 {
 		if len(m.unknown) == 0 {
 			m.forbid(f)

@@ -110,6 +110,10 @@ type model struct {
 	// groups are the sources of every kind of an API group.
 	groups  map[string][]*source
 	unknown []candidate
+	// known are the doubts of former models of the same cluster, doubts what
+	// they are in this one.
+	known  doubts
+	doubts map[doubtful][]candidate
 }
 
 // kind is a kind that something needs.
@@ -149,8 +153,9 @@ func decode(o *unstructured.Unstructured, into any) {
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into)
 }
 
-func newModel(c *Cluster) *model {
+func newModel(c *Cluster, known doubts) *model {
 	m := &model{
+		known: known, doubts: map[doubtful][]candidate{},
 		book: c.Book, charts: c.Charts, bootstrap: c.Bootstrap,
 		byKey: map[string]*tier{}, byObject: map[id]*release{}, objects: map[id][]*item{}, exists: map[id]fact{},
 		kinds: map[schema.GroupVersionKind]*kind{}, sources: map[schema.GroupKind][]*source{},
@@ -208,10 +213,10 @@ func (m *model) enter(index int, f *build.Followed) {
 
 // enterObjects enters what the tier applies, and what its releases install.
 func (m *model) enterObjects(t *tier) {
+	if !t.remote && !t.Whole() {
+		m.unknown = append(m.unknown, candidate{t.Tier, m.after(t), t})
+	}
 	if !t.known {
-		if !t.remote && (t.Outside != nil || t.Err != nil) {
-			m.unknown = append(m.unknown, candidate{t.Tier, m.after(t), t})
-		}
 		return
 	}
 	for _, o := range t.Result.Objects {

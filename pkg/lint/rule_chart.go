@@ -92,9 +92,13 @@ func (l *look) withoutCRDs(r flux.Ref, off *knowledge.Chart) []finding.Finding {
 			severity = finding.Error
 		}
 	}
+	unless := ""
+	if severity == finding.Warning {
+		unless = " unless " + l.candidates(needs[0].Candidates) + " does, whose content is not known:"
+	}
 	f := l.report("CS005", severity, tier, r, fmt.Sprintf(
-		"%s installs chart %s, which registers no CRDs with these values, and nothing else registers %s: %s %s on a cold cluster, and no retry heals it",
-		r, off.Name, described(needs), some(l.names(by)), verb(len(by), "fails", "fail")))
+		"%s installs chart %s, which registers no CRDs with these values, and nothing else registers %s:%s %s %s on a cold cluster, and no retry heals it",
+		r, off.Name, described(needs), unless, some(l.names(by)), verb(len(by), "fails", "fail")))
 	f.Causes = causes
 	f.Missing = missing(needs)
 	f.Fix = l.switchOn(r, off)

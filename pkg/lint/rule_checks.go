@@ -48,7 +48,7 @@ func (l *look) ignoredChecks(tier flux.Ref, checks []checkRef) finding.Finding {
 	severity := finding.Warning
 	message := fmt.Sprintf("%s has healthChecks beside wait: true, which ignores them: it waits for everything that it applies, and for nothing else", name)
 	switch f := l.followed(tier); {
-	case f == nil || f.Result == nil:
+	case f == nil || !f.Whole():
 		severity = finding.Info
 		message += ". What that is is not known here, so that they may be needless or missing"
 		own, foreign = nil, nil

@@ -180,7 +180,7 @@ func (l *look) missingEdge(n *tiers.Node, on flux.Ref) finding.Finding {
 func (l *look) unknownTiers() []string {
 	var all []string
 	for i := range l.World.Tiers {
-		if f := &l.World.Tiers[i]; f.Result == nil {
+		if f := &l.World.Tiers[i]; !f.Whole() {
 			all = append(all, l.name(f.Tier))
 		}
 	}

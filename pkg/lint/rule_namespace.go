@@ -50,8 +50,12 @@ func (l *look) namespace(o *coldstart.Outcome, n coldstart.Need) []finding.Findi
 		fix = l.raceFix(late{o, []brought{{*p, []coldstart.Need{n}}}})
 	case n.When == coldstart.Perhaps:
 		severity = finding.Info
-		message = fmt.Sprintf("%s applies %s into Namespace %s, which nothing known creates; %s may, whose content is not known",
-			tier, what, name, l.candidates(n.Candidates))
+		known := "nothing known creates"
+		if len(n.TooLate) > 0 {
+			known = fmt.Sprintf("%s creates too late", l.name(n.TooLate[0].Tier))
+		}
+		message = fmt.Sprintf("%s applies %s into Namespace %s, which %s; %s may, whose content is not known",
+			tier, what, name, known, l.candidates(n.Candidates))
 		fix = manifest
 	case n.When != coldstart.Missing || l.isDown(n):
 		return nil

@@ -143,7 +143,7 @@ func (l *look) mayDefine() []string {
 	var all []string
 	for i := range l.World.Tiers {
 		f := &l.World.Tiers[i]
-		if f.Result == nil && (f.Outside == nil || !missing[coldstart.Key(*f.Outside)]) {
+		if !f.Whole() && (f.Outside == nil || !missing[coldstart.Key(*f.Outside)]) {
 			all = append(all, l.name(f.Tier))
 		}
 		for _, o := range l.objects(f) {

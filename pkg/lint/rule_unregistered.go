@@ -148,11 +148,12 @@ func (l *look) perhaps() []finding.Finding {
 				l.keptGuess(o, n) != nil || len(l.switchedOff(n.Kind.GroupKind())) > 0 {
 				continue
 			}
-			g := groups[n.Kind.Group]
+			key := fmt.Sprint(n.Kind.Group, len(n.TooLate) > 0)
+			g := groups[key]
 			if g == nil {
 				g = &group{first: o}
-				groups[n.Kind.Group] = g
-				order = append(order, n.Kind.Group)
+				groups[key] = g
+				order = append(order, key)
 			}
 			g.needs, g.tiers = append(g.needs, n), unique(append(g.tiers, l.name(o.Tier)))
 			g.causes = append(g.causes, l.needCauses(o.Tier, []coldstart.Need{n})...)
@@ -161,10 +162,19 @@ func (l *look) perhaps() []finding.Finding {
 	var all []finding.Finding
 	for _, key := range order {
 		g := groups[key]
-		f := l.report("CS002", finding.Info, g.first.Tier, firstUser(g.first, g.needs[0]), fmt.Sprintf(
-			"%s %s %s, which nothing known registers; %s may, whose content is not known",
+		severity, text := finding.Info, "%s %s %s, which nothing known registers; %s may, whose content is not known"
+		if late := g.needs[0].TooLate; len(late) > 0 {
+			severity, text = finding.Warning, "%s %s %s, which what is known to register it does too late; unless %s does before, whose content is not known, Flux fails the whole stage on a cold cluster"
+		}
+		f := l.report("CS002", severity, g.first.Tier, firstUser(g.first, g.needs[0]), fmt.Sprintf(text,
 			some(g.tiers), verb(len(g.tiers), "applies", "apply"), described(g.needs), l.candidates(g.needs[0].Candidates)))
 		f.Causes, f.Missing, f.Fix = unique(g.causes), missing(g.needs), l.install(g.needs)
+		for _, n := range g.needs {
+			for i := range n.TooLate {
+				f.Causes = append(f.Causes, l.providerCause(brought{n.TooLate[i], []coldstart.Need{n}}))
+			}
+		}
+		f.Causes = unique(f.Causes)
 		all = append(all, f)
 	}
 	return all
@@ -212,6 +222,9 @@ func (l *look) install(needs []coldstart.Need) string {
 	}
 	perhaps := needs[0].When == coldstart.Perhaps
 	switch {
+	case len(needs[0].TooLate) > 0:
+		return fmt.Sprintf("Where it does not, move %s down into a tier that depends on %s; where it does, name it in a file for --knowledge.",
+			some(refs(users(needs))), l.name(needs[0].TooLate[0].Tier))
 	case len(ways) > 0 && perhaps:
 		return sentence(strings.Join(unique(ways), ", or ")) + "; or name what brings it in a file for --knowledge."
 	case len(ways) > 0:

@@ -34,7 +34,7 @@ func (c *examined) unbuilt() []finding.Finding {
 		switch {
 		case errors.As(t.Err, &remote):
 			f.Rule, f.Severity = remoteBase, finding.Warning
-			f.Message = fmt.Sprintf("%s is built from remote base %s, which was not fetched: what the tier applies is not known", t.Tier, remote.Base)
+			f.Message = fmt.Sprintf("%s is built from remote base %s, which was not fetched: what the tier applies %sis not known", t.Tier, remote.Base, beside(t))
 			f.Fix = "copy the base into the repository, so that a cold start does not need its server either; --remote-bases fetches it"
 		case errors.As(t.Err, &unknown):
 			f.Rule, f.Severity = unknownField, finding.Info
@@ -52,6 +52,14 @@ func (c *examined) unbuilt() []finding.Finding {
 		all = append(all, f)
 	}
 	return all
+}
+
+// beside leaves out of what is not known what the tree holds.
+func beside(t *build.Followed) string {
+	if t.Result == nil {
+		return ""
+	}
+	return fmt.Sprintf("beside %s ", count(len(t.Result.Objects), "object"))
 }
 
 // blockedBehind counts the tiers that are never attempted because of this one.

@@ -235,6 +235,6 @@ func (r *Repository) builder() build.Builder {
 	b := r.options.Builder
 	b.LooseSubstitution = b.LooseSubstitution || r.options.LooseSubstitution
 	b.AllowRemoteBases = b.AllowRemoteBases || r.options.AllowRemoteBases
-	b.UnknownVariables, b.Injected = true, r.injected
+	b.UnknownVariables, b.UnknownBases, b.Injected = true, true, r.injected
 	return b
 }
