@@ -73,8 +73,8 @@ func (t *Tree) readable(err error) error {
 // (fluxcd/pkg/artifact storage/archive.go): regular files only, so no symbolic
 // links, without what .sourceignore files exclude and, where there is no such
 // file, without Flux's default exclusions. In a git checkout, what its
-// .gitignore files exclude is left out too: it is never committed. ignore is
-// the source's spec.ignore, empty for none.
+// .gitignore files exclude is left out too, unless git has it in its index: it is
+// never committed. ignore is the source's spec.ignore, empty for none.
 //
 // It fails when dir is not a directory, or holds more than an artifact may.
 // The caller closes the Tree.
@@ -132,17 +132,17 @@ func exclusions(root, ignore string) (func(path string, dir bool) bool, error) {
 	if len(patterns) > 0 {
 		source = sourceignore.NewMatcher(append(sourceignore.VCSPatterns(domain), patterns...))
 	}
-	git := sourceignore.NewMatcher(nil)
+	git, known := sourceignore.NewMatcher(nil), map[string]bool{}
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
 		patterns, err := gitIgnores(root, domain)
 		if err != nil {
 			return nil, fmt.Errorf(".gitignore: %w", err)
 		}
-		git = sourceignore.NewMatcher(patterns)
+		git, known = sourceignore.NewMatcher(patterns), tracked(root)
 	}
 	return func(path string, dir bool) bool {
 		segments := strings.Split(path, string(filepath.Separator))
-		return source.Match(segments, dir) || git.Match(segments, dir)
+		return source.Match(segments, dir) || !known[path] && git.Match(segments, dir)
 	}, nil
 }
 
@@ -206,8 +206,11 @@ func (c *copier) visit(path string, entry fs.DirEntry, err error) error {
 	if path == c.from {
 		return nil
 	}
-	if entry.IsDir() && entry.Name() == ".git" {
-		return filepath.SkipDir
+	if entry.Name() == ".git" {
+		if entry.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil // of a worktree or a submodule
 	}
 	if !entry.IsDir() && !entry.Type().IsRegular() || c.excluded(path, entry.IsDir()) {
 		return nil
