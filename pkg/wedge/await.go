@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
@@ -28,9 +30,13 @@ func (x *execution) until(ctx context.Context, ref flux.Ref, outstanding func() 
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, x.Timeout)
+	return until(ctx, client, ref.Name, x.Timeout, outstanding, done)
+}
+
+func until(ctx context.Context, client dynamic.ResourceInterface, name string, timeout time.Duration, outstanding func() string, done func(*unstructured.Unstructured) (bool, error)) error {
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	only := "metadata.name=" + ref.Name
+	only := "metadata.name=" + name
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = only
@@ -51,7 +57,7 @@ func (x *execution) until(ctx context.Context, ref flux.Ref, outstanding func() 
 		}
 		return done(nil)
 	}
-	_, err = watchtools.UntilWithSync(limited, lw, &unstructured.Unstructured{}, absent, func(e watch.Event) (bool, error) {
+	_, err := watchtools.UntilWithSync(limited, lw, &unstructured.Unstructured{}, absent, func(e watch.Event) (bool, error) {
 		u, ok := e.Object.(*unstructured.Unstructured)
 		switch {
 		case !ok:
@@ -65,7 +71,7 @@ func (x *execution) until(ctx context.Context, ref flux.Ref, outstanding func() 
 		return ctx.Err()
 	}
 	if err != nil && limited.Err() != nil && !errors.As(err, new(*skip)) {
-		return &late{fmt.Sprintf("after %s, %s", x.Timeout, outstanding())}
+		return &late{fmt.Sprintf("after %s, %s", timeout, outstanding())}
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func protobuf(cfg *rest.Config) *rest.Config {
 // Observe reads all that the verdicts need. What may not be read is a gap of
 // the world; the error is for a cluster of which nothing can be said.
 func (c *Cluster) Observe(ctx context.Context, choices Choices) (*World, error) {
-	w := &World{Now: time.Now(), Choices: choices}
+	w := &World{Choices: choices}
 	var err error
 	if w.Served, err = crds.Discover(ctx, c.discovery); err != nil {
 		return nil, err
@@ -89,6 +89,11 @@ func (c *Cluster) Observe(ctx context.Context, choices Choices) (*World, error) 
 	default:
 		w.Graph = tiers.Build(w.Flux, tiers.Options{})
 	}
+	w.asked = c.narrow(ctx, w)
+	if w.Flux != nil {
+		w.Gaps = append(w.Gaps, c.untilShown(ctx, w)...)
+	}
+	w.Now = time.Now()
 	var group errgroup.Group
 	var gaps [3][]Gap
 	for i, part := range []func(context.Context, *World) []Gap{c.observeFlux, c.observeAPI, c.observeReleases} {

@@ -226,7 +226,7 @@ func (c *Cluster) observeDiagnoses(ctx context.Context, w *World) []Gap {
 	var gaps []Gap
 	w.Operators = map[string]crds.Operator{}
 	for _, n := range w.Graph.Tiers() {
-		if !n.MayMissKind() {
+		if !n.MayMissKind() || !w.asked.build(n.Tier) {
 			continue
 		}
 		d, err := c.crds.Diagnose(ctx, w.Flux, n.Ref)

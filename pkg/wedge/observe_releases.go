@@ -24,7 +24,8 @@ const readers = 4
 
 // observeReleases reads the metadata of every release record, and decodes the
 // newest record of each release that may be wedged: all but those whose
-// HelmRelease is Ready and whose label agrees.
+// HelmRelease is Ready and whose label agrees, and those that nobody has asked
+// about.
 func (c *Cluster) observeReleases(ctx context.Context, w *World) []Gap {
 	histories, err := release.List(ctx, c.cfg, "")
 	if err != nil {
@@ -43,6 +44,9 @@ func (c *Cluster) observeReleases(ctx context.Context, w *World) []Gap {
 	group.SetLimit(readers)
 	for _, r := range w.Releases {
 		if !r.worthALook() {
+			continue
+		}
+		if r.Unlooked = !w.asked.release(r); r.Unlooked {
 			continue
 		}
 		group.Go(func() error {

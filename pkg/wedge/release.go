@@ -24,8 +24,11 @@ type Release struct {
 	// Node is the HelmRelease, nil for a release of plain Helm, or one whose
 	// HelmRelease is gone.
 	Node *tiers.Node
-	// Hold is why its records are elsewhere (spec.kubeConfig), empty when not.
+	// Remote is true where its records are on another cluster (spec.kubeConfig).
 	Remote bool
+	// Unlooked is true for one that may be wedged, and was not looked at since
+	// nobody has asked about it. Nothing is said of it then.
+	Unlooked bool
 	// Record is that of the highest revision, decoded; nil where nothing made
 	// it worth a look.
 	Record *release.Record
@@ -233,6 +236,9 @@ func (w *World) recordEvidence(r *Release, v *Verdict) {
 func (w *World) releases(of func(*Release) *Verdict) []Verdict {
 	var out []Verdict
 	for _, r := range w.Releases {
+		if r.Unlooked {
+			continue
+		}
 		v := of(r)
 		if v == nil {
 			continue

@@ -33,12 +33,18 @@ type World struct {
 	// Cache is what kubectl has cached of this server; nil where nothing is.
 	Cache *Cache
 	Gaps  []Gap
+
+	asked *asked
 }
 
 // Choices are what a person has decided on the command line.
 type Choices struct {
 	// Names are the objects that are asked about, all where there is none.
 	Names []string
+	// Namespace narrows that to one and what is in it; empty for all.
+	Namespace string
+	// Timeout bounds each wait; 0 where nobody has said so.
+	Timeout time.Duration
 	// Uninstalling is "finish", "keep", or empty.
 	Uninstalling string
 	// Hooks is true when the hooks of a release shall be run.

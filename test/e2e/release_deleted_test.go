@@ -54,7 +54,7 @@ func (s *releaseScene) leaveDeleted(t *testing.T) {
 func (s *releaseScene) again(t *testing.T, args ...string) outcome {
 	t.Helper()
 	const tries = 10
-	args = slices.Concat([]string{"unwedge", "--timeout", "40s", "--backup-dir", s.backups}, s.named, args)
+	args = slices.Concat([]string{"unwedge", waitsAtMost, "--backup-dir", s.backups}, s.named, args)
 	for try := 1; ; try++ {
 		o := s.sh.run(t, args...)
 		if o.code == 1 && try < tries && strings.Contains(o.stderr, "was changed since the plan: run again") {

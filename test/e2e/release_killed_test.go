@@ -45,7 +45,7 @@ func (s *releaseScene) waiting(t *testing.T) (run *running, args []string, let f
 	t.Helper()
 	held := s.objects()["ConfigMap"]
 	s.merge(t, held, `{"metadata":{"finalizers":["example.org/hold"]}}`)
-	args = slices.Concat([]string{"unwedge", s.tier(), "--timeout", "40s", "--backup-dir", s.backups, "--uninstalling=finish", "--confirm-destructive"}, s.named)
+	args = slices.Concat([]string{"unwedge", s.tier(), waitsAtMost, "--backup-dir", s.backups, "--uninstalling=finish", "--confirm-destructive"}, s.named)
 	run = s.sh.start(t, args...)
 	run.says(t, "ConfigMap/"+s.ns+"/web is still there, held by finalizer example.org/hold")
 	return run, args, func() { s.merge(t, held, `{"metadata":{"finalizers":null}}`) }
@@ -90,7 +90,7 @@ func mendResumed(t *testing.T, s *releaseScene) {
 }
 
 func mendKilled(t *testing.T, s *releaseScene, choice, act string) {
-	args := slices.Concat([]string{"unwedge", s.tier(), "--timeout", "40s", "--backup-dir", s.backups, "--uninstalling=" + choice, "--confirm-destructive"}, s.named)
+	args := slices.Concat([]string{"unwedge", s.tier(), waitsAtMost, "--backup-dir", s.backups, "--uninstalling=" + choice, "--confirm-destructive"}, s.named)
 	run := s.sh.start(t, args...)
 	verb, kind, _ := strings.Cut(act, " ")
 	run.says(t, "done "+verb+" "+kind+"/"+s.ns+"/")

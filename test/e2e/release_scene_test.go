@@ -27,6 +27,9 @@ import (
 	"github.com/kubestandup/kubestandup/test/cluster"
 )
 
+// waitsAtMost is for each wait of a repair. None of the tests lets it pass.
+const waitsAtMost = "--timeout=3m"
+
 // releaseScene is a namespace with one release that is called web.
 type releaseScene struct {
 	*releaseWorld
@@ -115,13 +118,14 @@ func (s *releaseScene) untilReady(t *testing.T, hr *helmv2.HelmRelease) {
 	}
 }
 
-// untilSays waits until a condition of the HelmRelease is what it should be.
+// untilSays waits until a condition of the HelmRelease, as it is now, is what it
+// should be: what was said of a former spec does not count.
 func (s *releaseScene) untilSays(t *testing.T, kind, status, reason, message string) {
 	t.Helper()
 	hr := s.hr()
 	if err := s.c.Until(t.Context(), hr, func() bool {
 		c := meta.FindStatusCondition(hr.Status.Conditions, kind)
-		return c != nil && string(c.Status) == status && c.Reason == reason && strings.Contains(c.Message, message)
+		return c != nil && c.ObservedGeneration == hr.Generation && string(c.Status) == status && c.Reason == reason && strings.Contains(c.Message, message)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +218,7 @@ func (s *releaseScene) recordsOf(t *testing.T, release string) string {
 // unwedge runs it, and returns its report with what it said.
 func (s *releaseScene) unwedge(t *testing.T, code int, args ...string) (*wedge.Plan, outcome) {
 	t.Helper()
-	o := s.sh.run(t, slices.Concat([]string{"unwedge", "-o", "json", "--timeout", "40s", "--backup-dir", s.backups}, s.named, args)...)
+	o := s.sh.run(t, slices.Concat([]string{"unwedge", "-o", "json", waitsAtMost, "--backup-dir", s.backups}, s.named, args)...)
 	if o.code != code {
 		t.Fatalf("%s\nwant exit code %d", o, code)
 	}

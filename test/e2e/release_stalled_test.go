@@ -73,9 +73,9 @@ func mendExhausted(t *testing.T, s *releaseScene) {
 	if err := s.c.MarkAvailable(t.Context(), s.ns, "slow"); err != nil {
 		t.Fatal(err)
 	}
-	// What a person may try first changes nothing.
-	s.nudge(t)
 	mark := s.c.Mark()
+	// What a person may try first changes nothing.
+	s.judgedWhileLookedAt(t)
 	v, _ := s.judged(t, 0, wedge.ReleaseExhausted, s.tier())
 	wantSteps(t, v, "reset web, wait web")
 	mentions(t, v, "True RetriesExceeded: ", "requestedAt and resetAt, one value")

@@ -86,7 +86,7 @@ func TestHELM(t *testing.T) {
 			cases[i].mend(t, scenes[i])
 		})
 	}
-	// Each run of unwedge looks at all that is wedged, so there are never many.
+	// To leave a state mostly takes waiting, and to mend one mostly takes work.
 	for from := 0; from < len(cases)+inBatch; from += inBatch {
 		var work []func()
 		for i := max(0, from-inBatch); i < min(from+inBatch, len(cases)); i++ {

@@ -94,11 +94,12 @@ func (f *Flags) ToOptions(args []string) (*Options, error) {
 	o := &Options{
 		Target: *f.Target, proof: f.step, Apply: f.Apply || f.ConfirmDestructive, ConfirmDestructive: f.ConfirmDestructive,
 		Names: args, Only: f.Only, BackupDir: f.BackupDir, ExitCode: f.ExitCode, Timeout: f.Timeout, Output: f.Output.String(),
-		Choices: wedge.Choices{Names: args, Uninstalling: f.Uninstalling.String(), Hooks: f.RunHooks, OlderThan: f.OlderThan, Allow: f.Allow},
+		Choices: wedge.Choices{Names: args, Timeout: f.Timeout, Uninstalling: f.Uninstalling.String(), Hooks: f.RunHooks, OlderThan: f.OlderThan, Allow: f.Allow},
 		shell:   f.shell, now: time.Now(),
 	}
 	if ns := f.shell.ConfigFlags.Namespace; ns != nil && !f.AllNamespaces {
 		o.Namespace = *ns
+		o.Choices.Namespace = *ns
 	}
 	switch {
 	case f.DryRun && f.ConfirmDestructive:

@@ -227,3 +227,38 @@ func (o *Options) again(more string) string {
 	}
 	return strings.Join(append(args, more), " ")
 }
+
+// noteElsewhere says what -n leaves out: what was seen and is not shown, and what
+// was not even looked at.
+func (o *Options) noteElsewhere(world *wedge.World, plan *wedge.Plan) {
+	everywhere := *o
+	everywhere.Namespace = ""
+	hidden, unlooked := 0, 0
+	for i := range plan.Verdicts {
+		if v := &plan.Verdicts[i]; everywhere.wants(v) && !o.inScope(v.Object) {
+			hidden++
+		}
+	}
+	for _, r := range world.Releases {
+		if r.Unlooked && everywhere.names(r.Object()) {
+			unlooked++
+		}
+	}
+	var parts []string
+	if hidden > 0 {
+		parts = append(parts, fmt.Sprintf("not shown: %s about other namespaces, or what is in none", several(hidden, "verdict")))
+	}
+	if unlooked > 0 {
+		parts = append(parts, fmt.Sprintf("not looked at: %s in other namespaces", several(unlooked, "release")))
+	}
+	if len(parts) > 0 {
+		o.note(strings.Join(parts, "; ") + ". Leave -n out to see them")
+	}
+}
+
+func several(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -106,12 +106,12 @@ func (o *Options) plan(world *wedge.World, target *util.Target) (*wedge.Plan, er
 	if err := o.known(world, plan, target); err != nil {
 		return nil, err
 	}
-	all := len(plan.Verdicts)
+	o.noteElsewhere(world, plan)
 	plan.Verdicts = slices.DeleteFunc(plan.Verdicts, func(v wedge.Verdict) bool { return !o.wants(&v) })
-	if hidden := all - len(plan.Verdicts); o.Namespace != "" && hidden > 0 {
-		o.note(fmt.Sprintf("%d verdicts about other namespaces, or what is in none, are not shown: leave -n out to see them", hidden))
-	}
-	plan.Gaps = slices.DeleteFunc(plan.Gaps, func(g wedge.Gap) bool { return g.Object != nil && !o.names(*g.Object) })
+	plan.Gaps = slices.DeleteFunc(plan.Gaps, func(g wedge.Gap) bool {
+		missed := func(name string) bool { return world.Missed(g, name) }
+		return g.Object != nil && (!o.inScope(*g.Object) || len(o.Names) > 0 && !slices.ContainsFunc(o.Names, missed))
+	})
 	for i := range plan.Verdicts {
 		o.commands(&plan.Verdicts[i], target)
 	}
@@ -129,7 +129,8 @@ func (o *Options) plan(world *wedge.World, target *util.Target) (*wedge.Plan, er
 // says so.
 func (o *Options) known(world *wedge.World, plan *wedge.Plan, target *util.Target) error {
 	for _, name := range o.Names {
-		if slices.ContainsFunc(plan.Verdicts, func(v wedge.Verdict) bool { return v.About(name) }) {
+		if slices.ContainsFunc(plan.Verdicts, func(v wedge.Verdict) bool { return v.About(name) }) ||
+			slices.ContainsFunc(world.Gaps, func(g wedge.Gap) bool { return world.Missed(g, name) }) {
 			continue
 		}
 		found := world.Called(name)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/tiers"
 	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
@@ -68,6 +69,53 @@ func TestWhatIsWanted(t *testing.T) {
 		o, _, err := typed(t, strings.Fields(args)...)
 		if err != nil || o.wants(v) != want {
 			t.Errorf("%q: %v, want %v (%v)", args, o.wants(v), want, err)
+		}
+	}
+}
+
+// TestWhatANamespaceLeavesOut is said: what was seen, and what was not looked at.
+func TestWhatANamespaceLeavesOut(t *testing.T) {
+	in := func(namespace string) *tiers.Node {
+		return &tiers.Node{Tier: &flux.Tier{Ref: flux.Ref{Kind: "HelmRelease", Namespace: namespace, Name: "db"}}}
+	}
+	world := &wedge.World{Releases: []*wedge.Release{{Node: in("apps")}, {Node: in("a"), Unlooked: true}, {Node: in("b"), Unlooked: true}}}
+	seen := func(objects ...flux.Ref) (all []wedge.Verdict) {
+		for _, o := range objects {
+			all = append(all, wedge.Verdict{Cause: wedge.Asleep, Object: o})
+		}
+		return all
+	}
+	here, there := flux.Ref{Kind: "Kustomization", Namespace: "apps", Name: "x"}, flux.Ref{Kind: "CustomResourceDefinition", Name: "x"}
+	for _, tt := range []struct {
+		args string
+		seen []wedge.Verdict
+		says string
+	}{
+		{"-n apps", seen(here, there), "not shown: 1 verdict about other namespaces, or what is in none; not looked at: 2 releases in other namespaces. Leave -n out to see them\n"},
+		{"-n apps", seen(here), "not looked at: 2 releases in other namespaces. Leave -n out to see them\n"},
+		{"-n apps ks/x", seen(here, there), ""},
+		{"-n apps --only dependency-cycle ks/x", seen(there), ""},
+		{"-n apps -A", nil, ""}, // then none is left out
+	} {
+		streams, _, _, out := genericiooptions.NewTestIOStreams()
+		cmd, f := newCmd(streams)
+		if err := cmd.ParseFlags(strings.Fields(tt.args)); err != nil {
+			t.Fatal(err)
+		}
+		o, err := f.ToOptions(cmd.Flags().Args())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Choices.Namespace != o.Namespace {
+			t.Errorf("%s: namespace %q is observed, and %q is shown", tt.args, o.Choices.Namespace, o.Namespace)
+		}
+		w := world
+		if o.Namespace == "" {
+			w = &wedge.World{}
+		}
+		o.noteElsewhere(w, &wedge.Plan{Verdicts: tt.seen})
+		if out.String() != tt.says {
+			t.Errorf("%s: %q, want %q", tt.args, out, tt.says)
 		}
 	}
 }
