@@ -64,6 +64,10 @@ type Chart struct {
 	chart  *helmchart.Chart
 	values common.Values
 	hidden hidden
+	// memory is what rendering it may take, in bytes.
+	memory uint64
+	// lies is nil for a chart of a registry, or of a source's artifact.
+	lies *lies
 	// missing are the dependencies that could not be had, by name or alias. They
 	// are in the way when the values enable them.
 	missing map[string]*RemoteError
@@ -79,7 +83,7 @@ var ErrElsewhere = errors.New("it is installed on another cluster (spec.kubeConf
 // the way, and hold no value of a Secret; a *NotFoundError is among them, and
 // without a cluster a *RemoteError.
 func (c *Charts) Load(ctx context.Context, namespace, name string) (*Chart, error) {
-	out := &Chart{Release: ref(flux.HelmReleaseKind, namespace, name), object: &helmv2.HelmRelease{}}
+	out := &Chart{Release: ref(flux.HelmReleaseKind, namespace, name), object: &helmv2.HelmRelease{}, memory: heapBound}
 	if err := c.read(ctx, out.Release, flux.Ref{}, out.object); err != nil {
 		return nil, err
 	}
@@ -91,10 +95,17 @@ func (c *Charts) Load(ctx context.Context, namespace, name string) (*Chart, erro
 		return nil, fmt.Errorf("%s needs one of spec.chart and spec.chartRef, and helm-controller accepts nothing else", out.Release)
 	}
 	found, err := c.find(ctx, out.object)
+	if broken, ok := errors.AsType[*BrokenError](err); ok {
+		broken.Release = out.Release
+		if broken.Guess == "" {
+			broken.Guess = out.guess()
+		}
+		return nil, broken
+	}
 	if err != nil {
 		return nil, remoteOf(out.Release, fmt.Errorf("chart of %s: %w", out.Release, err))
 	}
-	out.chart, out.Origin, out.missing = found.chart, found.origin, found.missing
+	out.chart, out.Origin, out.missing, out.lies = found.chart, found.origin, found.missing, found.lies
 	out.Name, out.Version = found.chart.Metadata.Name, found.chart.Metadata.Version
 	if err := c.fillValues(ctx, out); err != nil {
 		return nil, err

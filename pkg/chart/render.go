@@ -12,7 +12,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fluxcd/pkg/chartutil"
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -38,11 +37,11 @@ const (
 //
 // The chart is used up: it is rendered once. An error names the file and holds
 // no value of a Secret; it is a *SlowError where ctx has a deadline and a
-// template runs beyond it, of which Render says more.
+// template runs beyond it, and a *MemoryError, of which Render says more.
 func (c *Chart) Definitions(ctx context.Context, server Server, override map[string]any) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	err := c.inTime(ctx, func() (err error) {
-		all, err = c.definitions(ctx, server, override)
+	err := c.inTime(ctx, func(r *rendering) (err error) {
+		all, err = c.definitions(r, server, override)
 		return err
 	})
 	if err != nil {
@@ -51,49 +50,7 @@ func (c *Chart) Definitions(ctx context.Context, server Server, override map[str
 	return all, nil
 }
 
-// inTime waits for what renders the chart no longer than ctx allows.
-func (c *Chart) inTime(ctx context.Context, render func() error) error {
-	start := time.Now()
-	done := make(chan error, 1)
-	go func() { done <- render() }()
-	var err error
-	select {
-	case err = <-done:
-		if err == nil {
-			return nil
-		}
-	case <-ctx.Done():
-	}
-	switch { // templates that are stopped fail in words of their own
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &SlowError{c, time.Since(start).Round(time.Second)}
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	if remote, ok := errors.AsType[*RemoteError](err); ok {
-		return fmt.Errorf("chart %s %s of %s: %w", c.Name, c.Version, c.Release, remote)
-	}
-	guess := ""
-	if len(c.Unknown) > 0 {
-		guess = fmt.Sprintf(" without the values of %s, which are not known", c.Unknown[0])
-	}
-	return c.hidden.redact(fmt.Errorf("chart %s %s of %s cannot be rendered%s: %w", c.Name, c.Version, c.Release, guess, oneLine(err)))
-}
-
-// SlowError says that a chart was not rendered in time.
-type SlowError struct {
-	chart *Chart
-	after time.Duration
-}
-
-func (e *SlowError) Error() string {
-	return fmt.Sprintf("chart %s %s of %s is not rendered after %s: a loop of a template may have no end", e.chart.Name, e.chart.Version, e.chart.Release, e.after)
-}
-
-// ExitCode is 4, past a deadline.
-func (*SlowError) ExitCode() int { return 4 }
-
-func (c *Chart) definitions(ctx context.Context, server Server, override map[string]any) ([]*unstructured.Unstructured, error) {
+func (c *Chart) definitions(r *rendering, server Server, override map[string]any) ([]*unstructured.Unstructured, error) {
 	over, err := plain(override)
 	if err != nil {
 		return nil, fmt.Errorf("the override's values: %w", err)
@@ -102,7 +59,7 @@ func (c *Chart) definitions(ctx context.Context, server Server, override map[str
 	if err := c.enable(server); err != nil {
 		return nil, err
 	}
-	files, err := c.files(ctx, server)
+	files, err := c.files(r, server)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +85,7 @@ func (c *Chart) enable(server Server) error {
 		return fmt.Errorf("it requires Kubernetes %s and the server is %s", wants, server.Version)
 	}
 	if err := helmutil.ProcessDependencies(c.chart, c.values); err != nil {
-		return err
+		return &refusedError{err}
 	}
 	for left := []*helmchart.Chart{c.chart}; len(left) > 0; left = left[1:] {
 		for _, d := range left[0].Metadata.Dependencies {
@@ -159,7 +116,7 @@ func (c *Chart) folders(into map[string]*unstructured.Unstructured) error {
 const maxRendered = 64 << 20
 
 // files are what the templates make, by the template's name.
-func (c *Chart) files(ctx context.Context, server Server) (map[string]string, error) {
+func (c *Chart) files(r *rendering, server Server) (map[string]string, error) {
 	caps, err := server.capabilities()
 	if err != nil {
 		return nil, err
@@ -170,11 +127,12 @@ func (c *Chart) files(ctx context.Context, server Server) (map[string]string, er
 	}
 	values, err := util.ToRenderValuesWithSchemaValidation(c.chart, c.values, options, caps, skipSchema)
 	if err != nil {
-		return nil, err
+		return nil, &refusedError{err}
 	}
-	files, err := engine.Engine{CustomTemplateFuncs: bounded(ctx)}.Render(c.chart, values)
+	mark(c.chart)
+	files, err := engine.Engine{CustomTemplateFuncs: r.functions()}.Render(c.chart, values)
 	if err != nil {
-		return nil, err
+		return nil, &refusedError{err}
 	}
 	size := 0
 	for name, text := range files {
@@ -183,7 +141,7 @@ func (c *Chart) files(ctx context.Context, server Server) (map[string]string, er
 		}
 		// Helm's own test, and what partials leave (pkg/action action.go
 		// renderResources, pkg/release/v1/util manifest_sorter.go).
-		if strings.HasSuffix(name, notes) || strings.HasPrefix(path.Base(name), "_") {
+		if strings.HasSuffix(name, notes) || strings.HasPrefix(path.Base(name), "_") || strings.HasSuffix(name, marks) {
 			delete(files, name)
 		}
 	}

@@ -52,15 +52,18 @@ const (
 //
 // The chart is used up: it is rendered once, by Render or by Definitions. An
 // error names the file and holds no value of a Secret. It is a *RemoteError
-// where a dependency is missing, and a *SlowError where ctx has a deadline and a
-// template runs beyond it. Such a template ends when it next calls a function;
-// one that calls none goes on until the program ends. What all templates make
-// may be 64 MiB, and so may what a function returns. Not bounded before the end
-// is what a template writes, or what include and tpl return.
+// where a dependency is missing, and a *BrokenError of a chart of the repository
+// that helm-controller does not render either.
+//
+// It is a *SlowError where ctx has a deadline and a template runs beyond it, and
+// a *MemoryError where a template takes more than a gigabyte of memory. Such a
+// template ends when it next calls a function; one that calls none goes on until
+// the program ends, and the error says so (Running). All that the templates make
+// may be 64 MiB, and so may what a function returns.
 func (c *Chart) Render(ctx context.Context, server Server) (*Rendered, error) {
 	var out *Rendered
-	err := c.inTime(ctx, func() (err error) {
-		out, err = c.render(ctx, server)
+	err := c.inTime(ctx, func(r *rendering) (err error) {
+		out, err = c.render(r, server)
 		return err
 	})
 	if err != nil {
@@ -69,7 +72,7 @@ func (c *Chart) Render(ctx context.Context, server Server) (*Rendered, error) {
 	return out, nil
 }
 
-func (c *Chart) render(ctx context.Context, server Server) (*Rendered, error) {
+func (c *Chart) render(r *rendering, server Server) (*Rendered, error) {
 	if err := c.enable(server); err != nil {
 		return nil, err
 	}
@@ -85,15 +88,18 @@ func (c *Chart) render(ctx context.Context, server Server) (*Rendered, error) {
 			server.Kinds = append(server.Kinds, knowledge.DefinitionOf(definition).Kinds()...)
 		}
 	}
-	files, err := c.files(ctx, server)
+	files, err := c.files(r, server)
 	if err != nil {
 		return nil, err
 	}
 	var all []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		for _, document := range documents(files[name]) {
+			if r.ctx.Err() != nil {
+				return nil, r.ctx.Err()
+			}
 			if all, err = parse(name, document, all); err != nil {
-				return nil, err
+				return nil, &refusedError{err}
 			}
 		}
 	}

@@ -30,6 +30,8 @@ type found struct {
 	origin string
 	// missing are dependencies that lie elsewhere, by name or alias.
 	missing map[string]*RemoteError
+	// lies is where it lies in the tree of a source; nil for one that is packed.
+	lies *lies
 }
 
 // find is the chart that the HelmRelease names, from what source-controller

@@ -4,7 +4,6 @@
 package chart
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -37,23 +36,27 @@ func counting() []string {
 	return []string{"until", "untilStep", "seq", "repeat", "indent", "nindent", "randAlphaNum", "randAlpha", "randAscii", "randNumeric", "randBytes"}
 }
 
-// bounded are the functions of templates, which fail when ctx is done: Helm's
-// engine cannot be stopped, and what it renders in vain would go on, and grow,
-// beside everything else. They also fail at what no chart needs. A template that
-// calls none of them is not stopped.
-func bounded(ctx context.Context) template.FuncMap {
+// functions are those of templates, which fail when ctx is done: Helm's engine
+// cannot be stopped, and what it renders in vain would go on, and grow, beside
+// everything else. They also fail at what no chart needs. A template that calls
+// none of them is not stopped.
+func (r *rendering) functions() template.FuncMap {
 	all := sprig.TxtFuncMap()
 	all["print"], all["printf"], all["println"] = fmt.Sprint, fmt.Sprintf, fmt.Sprintln // as text/template
+	all["html"], all["js"], all["urlquery"] = template.HTMLEscaper, template.JSEscaper, template.URLQueryEscaper
 	for _, name := range helms() {
 		delete(all, name)
 	}
+	all["toYamlPretty"], all["toToml"], all["mustToToml"] = toYAMLPretty, toTOML, mustToTOML
 	for name, function := range all {
-		all[name] = bound(ctx, name, function)
+		all[name] = r.bound(name, function)
 	}
+	all[markFunction] = r.begin
+	all["lookup"] = r.lookup
 	return all
 }
 
-func bound(ctx context.Context, name string, function any) any {
+func (r *rendering) bound(name string, function any) any {
 	f := reflect.ValueOf(function)
 	kind := f.Type()
 	ins := make([]reflect.Type, kind.NumIn())
@@ -62,16 +65,19 @@ func bound(ctx context.Context, name string, function any) any {
 	}
 	failure := reflect.TypeFor[error]()
 	outs := []reflect.Type{kind.Out(0), failure}
-	counts := slices.Contains(counting(), name)
+	check := checks(name)
 	made := reflect.MakeFunc(reflect.FuncOf(ins, outs, kind.IsVariadic()), func(args []reflect.Value) []reflect.Value {
 		refuse := func(err error) []reflect.Value {
+			r.refused.Store(true)
 			return []reflect.Value{reflect.Zero(outs[0]), reflect.ValueOf(&err).Elem()}
 		}
-		if ctx.Err() != nil {
-			return refuse(ctx.Err())
+		if err := r.ctx.Err(); err != nil {
+			return refuse(err)
 		}
-		if count, size := repeats(args); counts && (count > maxCount || count*size > maxText) {
-			return refuse(fmt.Errorf("%s repeats something %d times", name, count))
+		for _, check := range check {
+			if err := check(name, args); err != nil {
+				return refuse(err)
+			}
 		}
 		var results []reflect.Value
 		if kind.IsVariadic() {
@@ -88,6 +94,28 @@ func bound(ctx context.Context, name string, function any) any {
 		return results
 	})
 	return made.Interface()
+}
+
+// checks are those of what a function is called with.
+func checks(name string) []func(string, []reflect.Value) error {
+	var all []func(string, []reflect.Value) error
+	if slices.Contains(counting(), name) {
+		all = append(all, checkCount)
+	}
+	if slices.Contains(copying(), name) {
+		all = append(all, checkCopies)
+	}
+	if slices.Contains(walking(), name) {
+		all = append(all, checkDepth)
+	}
+	return all
+}
+
+func checkCount(name string, args []reflect.Value) error {
+	if count, size := repeats(args); count > maxCount || count*size > maxText {
+		return fmt.Errorf("%s repeats something %d times", name, count)
+	}
+	return nil
 }
 
 // repeats are the largest number and the largest text, in bytes, of arguments.

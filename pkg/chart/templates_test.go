@@ -19,7 +19,7 @@ func TestBoundedFunctions(t *testing.T) {
 		if err := c.enable(server()); err != nil {
 			t.Fatal(err)
 		}
-		files, err := c.files(t.Context(), server())
+		files, err := c.files(&rendering{ctx: t.Context()}, server())
 		return files["demo/templates/x.txt"], err
 	}
 	for template, want := range map[string]string{
@@ -64,7 +64,7 @@ func TestAbandonedTemplate(t *testing.T) {
 	c := local(t, map[string]string{"demo/templates/x.yaml": loop})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	_, err := c.files(ctx, server()) // returns at all
+	_, err := c.files(&rendering{ctx: ctx}, server()) // returns at all
 	if !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
 		t.Errorf("got %v", err)
 	}

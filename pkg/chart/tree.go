@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -42,21 +43,22 @@ func (c *Charts) fromTree(ctx context.Context, at flux.Ref, a *meta.Artifact, wa
 // is none yet.
 func (c *Charts) fromFolder(ctx context.Context, at flux.Ref, tree *build.Tree, revision string, want *sourcev1.HelmChart) (*found, error) {
 	f := folders{charts: c, tree: tree, missing: map[string]*RemoteError{}}
+	lies := &lies{source: at, path: cmp.Or(path.Clean("/" + filepath.ToSlash(want.Spec.Chart))[1:], "."), tree: tree}
 	loaded, err := f.load(ctx, want.Spec.Chart)
 	if err != nil {
-		return nil, fmt.Errorf("path %s of %s: %w", want.Spec.Chart, at, err)
+		return nil, c.broken(ctx, lies, fmt.Errorf("path %s of %s: %w", want.Spec.Chart, at, err))
 	}
 	if err := mergeFiles(loaded, want, func(name string) ([]byte, error) { return readFile(tree, name) }); err != nil {
-		return nil, fmt.Errorf("chart %s of %s: %w", want.Spec.Chart, at, err)
+		return nil, c.broken(ctx, lies, fmt.Errorf("chart %s of %s: %w", want.Spec.Chart, at, err))
 	}
 	if err := revise(loaded, want, revision); err != nil {
-		return nil, err
+		return nil, c.broken(ctx, lies, err)
 	}
 	origin := fmt.Sprintf("path %s of %s", want.Spec.Chart, at)
 	if revision != "" {
 		origin += " at " + revision
 	}
-	return &found{chart: loaded, origin: origin, missing: f.missing}, nil
+	return &found{chart: loaded, origin: origin, missing: f.missing, lies: lies}, nil
 }
 
 // fromRoot loads the chart that is all of a tree, in a folder of its own as Helm
@@ -84,7 +86,10 @@ func (c *Charts) fromRoot(ctx context.Context, at flux.Ref, tree *build.Tree, er
 }
 
 // chartFile is what makes a folder a chart.
-const chartFile = "Chart.yaml"
+const (
+	chartFile  = "Chart.yaml"
+	valuesFile = "values.yaml"
+)
 
 // maxNested bounds how deep dependencies lie in each other: one may name itself.
 const maxNested = 16
@@ -95,6 +100,8 @@ type folders struct {
 	charts *Charts
 	tree   *build.Tree
 	depth  int
+	// locked is true where a Chart.lock says where dependencies are.
+	locked bool
 	// missing gets the dependencies that could not be had.
 	missing map[string]*RemoteError
 }
@@ -109,7 +116,7 @@ func (f *folders) load(ctx context.Context, name string) (*helmchart.Chart, erro
 		return nil, err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, errors.New("it is not there")
+		return nil, errNotThere
 	}
 	loaded, err := loader.Load(path)
 	if err != nil {
@@ -122,6 +129,7 @@ func (f *folders) load(ctx context.Context, name string) (*helmchart.Chart, erro
 	if loaded.Metadata == nil { // Validate says so
 		return loaded, loaded.Validate()
 	}
+	f.locked = loaded.Lock != nil
 	for _, d := range loaded.Metadata.Dependencies {
 		if d == nil || vendored[d.Name] {
 			continue
@@ -142,10 +150,17 @@ func (f *folders) load(ctx context.Context, name string) (*helmchart.Chart, erro
 func (f *folders) dependency(ctx context.Context, name string, d *helmchart.Dependency) (*helmchart.Chart, error) {
 	if beside, local := strings.CutPrefix(d.Repository, "file://"); local {
 		dependency, err := f.load(ctx, filepath.Join(name, beside))
-		if err != nil {
+		switch {
+		case err != nil && f.depth > 1:
+			// source-controller leaves out the dependencies of dependencies.
+			return nil, &guessError{fmt.Errorf("its dependency %s: %w", d.Name, err)}
+		case err != nil:
 			return nil, fmt.Errorf("its dependency %s: %w", d.Name, err)
 		}
 		return dependency, nil
+	}
+	if d.Repository == "" && !f.locked {
+		return nil, fmt.Errorf("its dependency %s has no repository, and does not lie in charts/", d.Name)
 	}
 	if f.charts.offline == nil {
 		return nil, fmt.Errorf("it depends on chart %s of %s, which source-controller fetches when it packs it: "+
@@ -160,6 +175,8 @@ func (f *folders) dependency(ctx context.Context, name string, d *helmchart.Depe
 	}
 	return dependency, err
 }
+
+var errNotThere = errors.New("it is not there")
 
 // relative keeps the place of the tree on this machine out of the message.
 func relative(err error, path string) error {
@@ -219,6 +236,9 @@ func mergeFiles(chart *helmchart.Chart, want *sourcev1.HelmChart, read func(stri
 			return fmt.Errorf("its values file %s is no YAML object: %w", name, err)
 		}
 		merged = transform.MergeMaps(merged, values)
+	}
+	if content, err := fileOf(chart)(valuesFile); err != nil || content == nil {
+		return errors.Join(err, errors.New("its valuesFiles take the place of values.yaml, and it has none"))
 	}
 	// source-controller packs them as text, which helm-controller reads.
 	text, err := yaml.Marshal(merged)

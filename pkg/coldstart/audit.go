@@ -11,13 +11,13 @@ import (
 )
 
 // audit is what the tier needs of kinds that are not built in, sorted by kind.
-func (m *model) audit(t *tier) []KindUse {
+func (m *model) audit(t *tier, needs []Need) []KindUse {
 	var uses []KindUse
-	for _, n := range t.needs {
+	for i, n := range t.needs {
 		if n.kind == nil || knowledge.BuiltinKind(n.kind.gvk.GroupKind()) {
 			continue
 		}
-		use := KindUse{Tier: t.Tier, Need: m.judge(t, n)}
+		use := KindUse{Tier: t.Tier, Need: needs[i]}
 		if len(n.kind.others) == 0 {
 			use.Before = n.kind.before
 		}

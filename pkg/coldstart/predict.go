@@ -22,29 +22,31 @@ func Predict(c *Cluster) *Prediction {
 	p := &Prediction{}
 	further := m.further()
 	for _, t := range m.tiers {
-		o := m.outcome(t)
+		needs := make([]Need, len(t.needs))
+		for i, n := range t.needs {
+			needs[i] = m.judge(t, n)
+		}
+		o := m.outcome(t, needs)
 		if o.Verdict == Blocked {
 			o.Needs = further[t]
 		}
 		p.Outcomes = append(p.Outcomes, o)
+		p.Kinds = append(p.Kinds, m.audit(t, needs)...)
 	}
 	for _, r := range m.releases {
 		p.Releases = append(p.Releases, m.release(r))
 	}
-	for _, t := range m.tiers {
-		p.Kinds = append(p.Kinds, m.audit(t)...)
-	}
 	return p
 }
 
-func (m *model) outcome(t *tier) Outcome {
+func (m *model) outcome(t *tier, needs []Need) Outcome {
 	o := Outcome{Tier: t.Tier, Ready: m.held[t.ready], Retry: t.spec.Interval.Duration, RetryIsInterval: true}
 	if t.spec.RetryInterval != nil {
 		o.Retry, o.RetryIsInterval = t.spec.RetryInterval.Duration, false
 	}
-	for _, n := range t.needs {
-		if need := m.judge(t, n); need.When != InTime {
-			o.Needs = append(o.Needs, need)
+	for i := range needs {
+		if needs[i].When != InTime {
+			o.Needs = append(o.Needs, needs[i])
 		}
 	}
 	slices.SortStableFunc(o.Needs, func(a, b Need) int { return cmp.Compare(a.Stage, b.Stage) })
@@ -54,6 +56,7 @@ func (m *model) outcome(t *tier) Outcome {
 			o.WaitsFor = append(o.WaitsFor, w.ref)
 		}
 	}
+	o.Claims = m.unbound(t)
 	return o
 }
 
@@ -111,6 +114,9 @@ func (m *model) judge(t *tier, n *need) Need {
 		out.Kind, out.OtherVersions = n.kind.gvk, n.kind.others
 		sources = n.kind.sources
 	}
+	if n.hook != nil {
+		out.Webhook = &Webhook{Name: n.hook.name, First: n.certain, Refused: n.hook.refused}
+	}
 	out.When = m.when(n, before, sources)
 	for _, s := range sources {
 		out.Providers = append(out.Providers, m.reach(t, n, before, s))
@@ -142,6 +148,8 @@ func (m *model) when(n *need, before fact, sources []*source) When {
 	switch {
 	case n.kind != nil && n.kind.before != "" && len(n.kind.others) == 0:
 		return InTime
+	case !m.held[n.fact] && n.hook != nil && !n.certain:
+		return InTime // it does not answer, and may come after the tier
 	case !m.held[n.fact]:
 		return Missing
 	case len(sources) == 0, m.doubted(n, before, sources):

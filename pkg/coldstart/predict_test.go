@@ -16,10 +16,20 @@ func TestPredict(t *testing.T) {
 		gated = "wait: true\nhealthCheckExprs:\n- {apiVersion: cdi.kubevirt.io/v1beta1, kind: CDI, current: status.phase == 'Deployed'}"
 		cdis  = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: cdis.cdi.kubevirt.io}\n" +
 			"spec:\n  group: cdi.kubevirt.io\n  scope: Cluster\n  names: {kind: CDI, plural: cdis}\n  versions: [{name: v1beta1, served: true}]\n---\n"
-		config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: vars, namespace: flux-system}\n---\n"
-		vars   = "postBuild:\n  substituteFrom: [{kind: ConfigMap, name: vars}]"
-		space  = "apiVersion: v1\nkind: Namespace\nmetadata: {name: x-apps}\n---\n"
-		inside = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x-apps}\n---\n"
+		config  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: vars, namespace: flux-system}\n---\n"
+		vars    = "postBuild:\n  substituteFrom: [{kind: ConfigMap, name: vars}]"
+		space   = "apiVersion: v1\nkind: Namespace\nmetadata: {name: x-apps}\n---\n"
+		inside  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x-apps}\n---\n"
+		account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: probe, namespace: x-apps}\n---\n"
+		pod     = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: x-apps}\nspec: {serviceAccountName: probe, containers: [{name: c, image: i}]}\n---\n"
+		hook    = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: maps}\n" +
+			"webhooks: [{name: maps.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: hook, namespace: x-hook}}, " +
+			"namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: x-apps}}, rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}]\n---\n"
+		server = "apiVersion: v1\nkind: Namespace\nmetadata: {name: x-hook}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: hook, namespace: x-hook}\nspec: {selector: {app: hook}, ports: [{port: 443}]}\n---\n" +
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: hook, namespace: x-hook}\nspec: {template: {metadata: {labels: {app: hook}}, spec: {containers: [{name: c, image: i}]}}}\n---\n"
+		class    = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: slow}\nprovisioner: p\nvolumeBindingMode: WaitForFirstConsumer\n---\n"
+		claimed  = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: x-apps}\nspec: {storageClassName: slow}\n---\n"
+		mounting = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: db, namespace: x-apps}\nspec: {template: {spec: {volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]}}}\n---\n"
 	)
 	after := func(names ...string) string {
 		return "dependsOn: [{name: " + strings.Join(names, "}, {name: ") + "}]"
@@ -209,6 +219,102 @@ func TestPredict(t *testing.T) {
 		"behind a cycle and what does not exist": {
 			scene{tiers: []string{"a\n" + after("b") + "\n---\n", "b\n" + after("a") + "\n---\n" + cr("Gadget"), "c\n" + after("nobody") + "\n---\n" + cr("Gizmo")}},
 			"a blocked; by b\nb blocked; Gadget missing; by a\nc blocked; Gizmo missing; by nobody\n",
+		},
+		"a Pod and its account": {
+			scene{tiers: []string{"a\n---\n" + space + account + pod}},
+			"a never; ServiceAccount:probe missing git a same\n",
+		},
+		"a Pod after its account": {
+			scene{tiers: []string{"a\n---\n" + space + account, "b\n" + after("a") + "\n---\n" + pod}},
+			"a at-once\nb at-once\n",
+		},
+		"a Pod with an account of nobody": {
+			scene{tiers: []string{"a\n---\n" + space + pod}},
+			"a never; ServiceAccount:probe missing\n",
+		},
+		"a Pod with an account of nobody, in a namespace of nobody": {
+			scene{tiers: []string{"a\n---\n" + strings.ReplaceAll(pod, "x-apps", "flux-system")}},
+			"a at-once\n",
+		},
+		"a Pod with an account of nobody, beside Flux": {
+			scene{tiers: []string{"a\n---\n" + strings.ReplaceAll(space+pod, "x-apps", "flux-system")}},
+			"a at-once\n",
+		},
+		"a Pod with an account that a chart may bring": {
+			scene{tiers: []string{"a\n---\n" + space + pod, "b\n---\n" + hr("dark")}},
+			"a at-once; ServiceAccount:probe perhaps\nb at-once\n",
+		},
+		"a webhook that is answered from its own stage": {
+			scene{tiers: []string{"a\n---\n" + space + hook, "b\n" + after("a") + "\n---\n" + server + inside}},
+			"a at-once\nb never; ValidatingWebhookConfiguration:maps missing git b same\n",
+		},
+		"a webhook that is answered from behind": {
+			scene{tiers: []string{"a\n---\n" + space + hook, "b\n" + after("a") + "\n---\n" + inside, "c\n" + after("b") + "\n---\n" + server}},
+			"a at-once\nb never; ValidatingWebhookConfiguration:maps missing git c behind\nc blocked; by b\n",
+		},
+		"a webhook that may not answer yet": {
+			scene{tiers: []string{"a\n---\n" + space + hook + server, "b\n" + after("a") + "\n---\n" + inside}},
+			"a at-once\nb by-retry; ValidatingWebhookConfiguration:maps late git a hollow of a\n",
+		},
+		"a webhook that answers": {
+			scene{tiers: []string{"a\n" + wait + "\n---\n" + space + hook + server, "b\n" + after("a") + "\n---\n" + inside}},
+			"a at-once\nb at-once\n",
+		},
+		"a webhook that may come before or after": {
+			scene{tiers: []string{"s\n---\n" + space, "a\n" + after("s") + "\n---\n" + hook + server, "b\n" + after("s") + "\n---\n" + inside}},
+			"s at-once\na at-once\nb by-retry; ValidatingWebhookConfiguration:maps late git a no-path\n",
+		},
+		"a webhook that may come before or after, answered from behind": {
+			scene{tiers: []string{"s\n---\n" + space, "a\n" + after("s") + "\n---\n" + hook, "b\n" + after("s") + "\n---\n" + inside, "c\n" + after("b") + "\n---\n" + server}},
+			"s at-once\na at-once\nb by-retry; ValidatingWebhookConfiguration:maps late git c no-path\nc at-once\n",
+		},
+		"a webhook that comes after": {
+			scene{tiers: []string{"b\n---\n" + space + inside, "a\n" + after("b") + "\n---\n" + hook + server}},
+			"b at-once\na at-once\n",
+		},
+		"a webhook that nothing answers, and lets pass": {
+			scene{tiers: []string{"a\n---\n" + space + strings.Replace(hook, "sideEffects", "failurePolicy: Ignore, sideEffects", 1), "b\n" + after("a") + "\n---\n" + server + inside}},
+			"a at-once\nb at-once\n",
+		},
+		"a webhook of other objects": {
+			scene{tiers: []string{"a\n---\n" + space + strings.Replace(hook, "configmaps", "secrets", 1), "b\n" + after("a") + "\n---\n" + server + inside}},
+			"a at-once\nb at-once\n",
+		},
+		"a webhook that somebody else answers": {
+			scene{tiers: []string{"a\n---\n" + space + hook, "b\n" + after("a") + "\n---\n" + inside}},
+			"a at-once\nb at-once\n",
+		},
+		"a webhook of a chart whose release waits": {
+			scene{tiers: []string{"a\n" + wait + "\n---\n" + space + hr("op"), "b\n" + after("a") + "\n---\n" + inside}, charts: map[string]string{"op": "\n=== templates\n" + hook + server}},
+			"a at-once\nb at-once\n",
+		},
+		"a webhook of a chart whose release does not wait": {
+			scene{tiers: []string{"a\n" + wait + "\n---\n" + space + hr("op", "install: {disableWait: true}\n"), "b\n" + after("a") + "\n---\n" + inside}, charts: map[string]string{"op": "\n=== templates\n" + hook + server}},
+			"a at-once\nb by-retry; ValidatingWebhookConfiguration:maps late chart a hollow of a\n",
+		},
+		"a webhook that the API server does not take": {
+			scene{tiers: []string{"a\n---\n" + strings.Replace(hook, "None", "Some", 1)}},
+			"a never; ValidatingWebhookConfiguration:maps missing\n",
+		},
+		"a claim that the next tier mounts": {
+			scene{tiers: []string{"a\n" + wait + "\n---\n" + space + class + claimed, "b\n" + after("a") + "\n---\n" + mounting}},
+			"a at-once never-ready\nb blocked; by a\n",
+		},
+		"a claim that its own tier mounts": {
+			scene{tiers: []string{"a\n" + wait + "\n---\n" + space + class + claimed + mounting, "b\n" + after("a") + "\n---\n"}},
+			"a at-once\nb at-once\n",
+		},
+		"a claim that another tier mounts": {
+			scene{tiers: []string{"a\n" + wait + "\n---\n" + space + class + claimed, "b\n---\n" + mounting, "c\n" + after("a") + "\n---\n"}},
+			"a at-once\nb by-retry; Namespace:x-apps late git a no-path\nc at-once\n",
+		},
+		"values of a tier below": {
+			scene{tiers: []string{"a\n" + wait + "\n---\n" + hr("op", "valuesFrom: [{kind: ConfigMap, name: vars}]\n"), "b\n" + after("a") + "\n---\n" + config}, charts: map[string]string{"op": ""}},
+			"a at-once never-ready\nb blocked; by a\n",
+		},
+		"values of a tier below, if they are there": {
+			scene{tiers: []string{"a\n" + wait + "\n---\n" + hr("op", "valuesFrom: [{kind: ConfigMap, name: vars, optional: true}]\n"), "b\n" + after("a") + "\n---\n" + config}, charts: map[string]string{"op": ""}},
+			"a at-once\nb at-once\n",
 		},
 		"releases in order": {
 			scene{tiers: []string{"a\nwait: true\n---\n" + hr("op") + hr("user", "dependsOn: [{name: op}]\n")}, charts: map[string]string{"op": crd("Widget"), "user": "\n=== templates\n" + cr("Widget")}},

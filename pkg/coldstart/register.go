@@ -31,7 +31,7 @@ type operator struct {
 func (m *model) findOperators() {
 	for _, i := range m.items {
 		for _, r := range m.book.OperatorOf(i.Unstructured) {
-			m.operators[r.ID] = append(m.operators[r.ID], &operator{item: i, started: m.add(i.created)})
+			m.operators[r.ID] = append(m.operators[r.ID], &operator{item: i, started: m.start(i)})
 		}
 	}
 	for _, r := range m.releases {

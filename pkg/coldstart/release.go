@@ -18,24 +18,39 @@ func (m *model) release(r *release) Release {
 	if r.spec.KubeConfig != nil || r.chart.Basis != Rendered {
 		return out
 	}
+	for _, n := range m.releaseNeeds(slices.Concat(r.chart.PreInstall, r.chart.Objects, r.chart.PostInstall)) {
+		if need := m.judgeRelease(r, n); need.When != InTime {
+			out.Needs = append(out.Needs, need)
+		}
+	}
+	for _, n := range m.releaseNeeds(r.chart.Gated) {
+		need := m.judgeRelease(r, n)
+		if need.When != Late || !out.Attempted {
+			continue
+		}
+		if !slices.ContainsFunc(n.kind.sources, func(s *source) bool { return m.held[s.done] && !m.before(s.done, r.start) }) {
+			need.When = Missing // when the chart is rendered
+		}
+		out.Unrendered = append(out.Unrendered, need)
+	}
+	return out
+}
+
+// releaseNeeds are the kinds of objects of a chart.
+func (m *model) releaseNeeds(objects []*unstructured.Unstructured) []*need {
 	needs := map[schema.GroupVersionKind]*need{}
 	var order []*need
-	for _, o := range slices.Concat(r.chart.PreInstall, r.chart.Objects, r.chart.PostInstall) {
+	for _, o := range objects {
 		n := needs[o.GroupVersionKind()]
 		if n == nil {
 			k := m.kind(o.GroupVersionKind())
-			n = &need{stage: build.StageRest, kind: k, fact: k.served}
+			n = &need{stage: build.StageRest, needed: needed{kind: k}, fact: k.served}
 			needs[o.GroupVersionKind()] = n
 			order = append(order, n)
 		}
 		n.users = append(n.users, build.Object{Unstructured: o, Stage: build.StageRest})
 	}
-	for _, n := range order {
-		if need := m.judgeRelease(r, n); need.When != InTime {
-			out.Needs = append(out.Needs, need)
-		}
-	}
-	return out
+	return order
 }
 
 // judgeRelease says when a kind of the chart's objects is served. What the

@@ -59,7 +59,7 @@ func (m *model) mend(t *tier, missing func(Need)) bool {
 	}
 	mended := false
 	for _, n := range t.needs {
-		if !m.held[n.fact] {
+		if !m.held[n.fact] && (n.hook == nil || n.certain) {
 			missing(m.judge(t, n))
 			m.grant(n.fact)
 			mended = true

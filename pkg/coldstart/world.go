@@ -44,6 +44,7 @@ type tier struct {
 	stages [build.StageRest + 1]fact
 	ready  fact
 	needs  []*need
+	needed map[needed]*need
 	// items are what it applies itself.
 	items []*item
 }
@@ -103,10 +104,15 @@ type model struct {
 	scopes     map[schema.GroupKind]bool
 	operators  map[string][]*operator
 	reconciles map[reconcileKey]fact
+	// starts are when workloads begin their work, of those that others wait for.
+	starts map[*item]fact
+	hooks  []*webhook
 	// spaces are the facts that namespaces exist.
 	spaces map[string]fact
 	// waits are what the Ready of each tier waits for.
 	waits map[*tier][]waited
+	// claims are what it waits for that only a pod brings about.
+	claims map[*tier][]claim
 	// groups are the sources of every kind of an API group.
 	groups  map[string][]*source
 	unknown []candidate
@@ -161,7 +167,7 @@ func newModel(c *Cluster, known doubts) *model {
 		kinds: map[schema.GroupVersionKind]*kind{}, sources: map[schema.GroupKind][]*source{},
 		definitions: map[string]schema.GroupKind{}, scopes: map[schema.GroupKind]bool{}, operators: map[string][]*operator{},
 		reconciles: map[reconcileKey]fact{}, groups: map[string][]*source{},
-		spaces: map[string]fact{}, waits: map[*tier][]waited{}, there: map[id]bool{},
+		starts: map[*item]fact{}, spaces: map[string]fact{}, waits: map[*tier][]waited{}, claims: map[*tier][]claim{}, there: map[id]bool{},
 	}
 	for _, ref := range c.Standing {
 		ref.APIVersion = "v1"
@@ -179,6 +185,7 @@ func newModel(c *Cluster, known doubts) *model {
 	}
 	m.registerStarts()
 	m.registerCharts()
+	m.findWebhooks()
 	for _, t := range m.tiers {
 		m.wire(t)
 	}
@@ -186,6 +193,10 @@ func newModel(c *Cluster, known doubts) *model {
 		m.wireRelease(r)
 	}
 	m.solve()
+	if m.wireWebhooks() {
+		m.facts = facts{nodes: m.nodes}
+		m.solve()
+	}
 	return m
 }
 
@@ -197,7 +208,7 @@ func (m *model) enter(index int, f *build.Followed) {
 		decode(f.Kustomization, &k)
 		t.spec = k.Spec
 	}
-	t.remote = t.spec.KubeConfig != nil
+	t.remote = f.Remote || t.spec.KubeConfig != nil
 	t.known = f.Result != nil && !t.remote
 	t.broken = f.Err != nil && !isRemoteBase(f.Err) || f.Result != nil && f.Result.Rejected != nil
 	t.exists, t.attempt = m.add(), m.add()

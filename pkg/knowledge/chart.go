@@ -37,11 +37,23 @@ type Chart struct {
 	Parts []Part `json:"parts,omitempty"`
 	// Separate is the chart that registers the kinds where this one does not.
 	Separate string `json:"separate,omitempty"`
+	// Webhooks are what the chart's pods are asked about.
+	Webhooks *Webhooks `json:"webhooks,omitempty"`
 	// Relations are those whose controller the chart runs, by ID.
 	Relations  []string   `json:"relations,omitempty"`
 	Sources    []string   `json:"sources"`
 	Confidence Confidence `json:"confidence"`
 	Note       string     `json:"note,omitempty"`
+}
+
+// Webhooks are those of a chart with failurePolicy Fail: until its pods answer,
+// the API server takes no object that they are asked about.
+type Webhooks struct {
+	// Groups are the API groups of those objects.
+	Groups []string `json:"groups"`
+	// Switches are the values that decide whether there are any: one that is on
+	// is enough. Empty where nothing switches them off.
+	Switches []Switch `json:"switches,omitempty"`
 }
 
 // Part is some of the kinds of a chart; its fields are as those of Chart.
@@ -84,6 +96,10 @@ func (c *Chart) Split(values map[string]any, skip bool) (on, off *Chart) {
 		d := &divided[i]
 		d.Registers, d.Groups, d.Switches, d.Parts, d.Folder = nil, nil, nil, nil, false
 	}
+	if c.Webhooks != nil && !anyOn(c.Webhooks.Switches, values) {
+		divided[0].Webhooks = nil
+	}
+	divided[1].Webhooks = nil
 	kept := false
 	for _, p := range c.parts() {
 		into := &divided[0]

@@ -215,6 +215,22 @@ func TestSplitSkips(t *testing.T) {
 	}
 }
 
+func TestWebhooks(t *testing.T) {
+	c := knowledge.Chart{Name: "c", Groups: []string{"a.example.com"}, Switches: []knowledge.Switch{{Path: "crds"}},
+		Webhooks: &knowledge.Webhooks{Groups: []string{"a.example.com"}, Switches: []knowledge.Switch{{Path: "hooks", Default: true}}}}
+	for name, tt := range map[string]struct {
+		values map[string]any
+		want   bool
+	}{"by default": {nil, true}, "off": {map[string]any{"hooks": false}, false}, "on": {map[string]any{"crds": true, "hooks": true}, true}} {
+		t.Run(name, func(t *testing.T) {
+			on, off := c.Split(tt.values, false)
+			if (on.Webhooks != nil) != tt.want || off != nil && off.Webhooks != nil {
+				t.Errorf("on %v, off %v", on, off)
+			}
+		})
+	}
+}
+
 func TestChartAt(t *testing.T) {
 	base := builtin(t)
 	installation := schema.GroupKind{Group: "operator.tigera.io", Kind: "Installation"}

@@ -40,6 +40,11 @@ func (c *checker) chart(chart *Chart) (string, error) {
 			return fmt.Sprintf("parts[%d].%s", i, field), fmt.Errorf("parts: %w", err)
 		}
 	}
+	if w := chart.Webhooks; w != nil {
+		if field, err := c.part(&Part{Groups: w.Groups, Switches: w.Switches}); err != nil {
+			return "webhooks." + field, fmt.Errorf("webhooks: %w", err)
+		}
+	}
 	if chart.Separate == chart.Name {
 		return "separate", fmt.Errorf("separate is the chart itself")
 	}

@@ -17,7 +17,7 @@ func (b *Base) OperatorOf(workload *unstructured.Unstructured) []Relation {
 	if b.index == nil {
 		return nil
 	}
-	pod := podOf(workload)
+	pod := PodOf(workload)
 	if pod == nil {
 		return nil
 	}
@@ -52,9 +52,9 @@ func (b *Base) OperatorOf(workload *unstructured.Unstructured) []Relation {
 	return all
 }
 
-// podOf is what has the metadata and the spec of the pods; nil for an object
+// PodOf is what has the metadata and the spec of the pods; nil for an object
 // that is no workload.
-func podOf(workload *unstructured.Unstructured) map[string]any {
+func PodOf(workload *unstructured.Unstructured) map[string]any {
 	gvk := workload.GroupVersionKind()
 	switch {
 	case gvk.Group == "" && gvk.Kind == "Pod":

@@ -11,6 +11,7 @@ const (
 	buildFailed           = "BUILD001"
 	remoteBase            = "BUILD002"
 	unknownField          = "BUILD003"
+	chartFailed           = "BUILD004"
 	unusedSuppression     = "SUP001"
 	reasonlessSuppression = "SUP002"
 )
@@ -22,6 +23,7 @@ func everyRule() []Rule {
 		Rule{ID: buildFailed, Name: "build-failed", Severity: finding.Error, Title: "A tier does not build, so that Flux applies nothing of it."},
 		Rule{ID: remoteBase, Name: "remote-base", Severity: finding.Warning, Title: "A tier is built from a remote base, which was not fetched: what is in it is not known."},
 		Rule{ID: unknownField, Name: "unknown-variable", Severity: finding.Info, Title: "What a tier is built from depends on a variable whose value the repository does not hold."},
+		Rule{ID: chartFailed, Name: "chart-failed", Severity: finding.Error, Title: "A HelmRelease has a chart of the repository that is not there, or does not render."},
 		Rule{ID: unusedSuppression, Name: "unused-suppression", Severity: finding.Warning, Title: "A suppression hides nothing."},
 		Rule{ID: reasonlessSuppression, Name: "suppression-without-reason", Severity: finding.Warning, Title: "A suppression gives no reason, and does not count."},
 	)

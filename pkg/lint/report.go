@@ -40,6 +40,10 @@ type Report struct {
 	// relative to.
 	Root string `json:"-"`
 
+	// Patch mends all that patches are written for at once. It is empty unless
+	// it was asked for.
+	Patch Patch `json:"-"`
+
 	suppressed []suppressed
 	several    bool // clusters
 }

@@ -244,7 +244,7 @@ func TestNeverIsSaidWithItsReserve(t *testing.T) {
 	for name, tt := range map[string]struct {
 		ignore string
 		want   bool
-	}{"hidden": {"CS001: why; CS009: why", true}, "one of two": {"CS001: why", false}, "none": {"", false}} {
+	}{"hidden": {"CS001: why; CS009: why", true}, "one of two": {"CS001: why", false}, "the other one": {"CS009: why", false}, "none": {"", false}} {
 		c := cluster("clusters/test")
 		c.tier("a", tt.ignore)
 		c.finds("CS001", finding.Error, "a", thingRef("b"), "m")

@@ -106,7 +106,7 @@ func expected(t *testing.T, comment string) expectation {
 
 func (l line) matches(f finding.Finding) bool {
 	return f.Rule == l.rule && string(f.Severity) == l.severity && f.Tier != nil && f.Tier.Name == l.tier &&
-		strings.Contains(f.Message+"\n"+f.Fix, l.text)
+		strings.Contains(f.Message+"\n"+strings.Join(f.Causes, "\n")+"\n"+f.Fix, l.text)
 }
 
 func (want expectation) compare(t *testing.T, report *lint.Report) {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
@@ -82,7 +83,7 @@ func checksOf(checks []checkRef) []checkYAML {
 // appliesNamed takes a reference as a health check writes it: its namespace is
 // the tier's where none is given, and its version may be another one.
 func (l *look) appliesNamed(tier, object flux.Ref) bool {
-	return slices.ContainsFunc(l.objects(l.followed(tier)), func(o objectOf) bool {
+	return slices.ContainsFunc(l.objects(l.followed(tier)), func(o build.Object) bool {
 		r := o.Ref()
 		return r.Kind == object.Kind && r.Name == object.Name && r.Group() == object.Group() &&
 			(r.Namespace == object.Namespace || object.Namespace == "" && (r.Namespace == "" || r.Namespace == tier.Namespace))

@@ -14,7 +14,7 @@ import (
 
 func TestUnboundClaim(t *testing.T) {
 	claim := func(spec string) string {
-		return "-- storage/claim.yaml --\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: x-a}, spec: {" + spec + "}}\n"
+		return "-- storage/namespace.yaml --\n{apiVersion: v1, kind: Namespace, metadata: {name: x-a}}\n-- storage/claim.yaml --\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: x-a}, spec: {" + spec + "}}\n"
 	}
 	workload := func(tier, kind, more string) string {
 		pod := "{volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]}"
@@ -45,7 +45,9 @@ func TestUnboundClaim(t *testing.T) {
 		"its volume is named":         {waits + below + claim("volumeName: v"), false},
 		"no class at all":             {waits + below + claim(`storageClassName: ""`), false},
 		"nobody depends on it":        {waits + claim(""), false},
+		"a volume is kept for it":     {waits + below + claim("storageClassName: fast") + class("WaitForFirstConsumer") + "-- storage/pv.yaml --\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: v}, spec: {claimRef: {namespace: x-a, name: data}}}\n", false},
 		"the tier does not wait":      {tierFile("storage", "") + below + claim(""), false},
+		"mounted below, sure":         {waits + below + claim("storageClassName: fast") + class("WaitForFirstConsumer") + workload("db", "Deployment", ""), true},
 		"a Deployment of the tier":    {waits + below + claim("") + workload("storage", "Deployment", ""), false},
 		"a Deployment with no pods":   {waits + below + claim("") + workload("storage", "Deployment", ", replicas: 0"), true},
 		"a Job of the tier":           {waits + below + claim("") + workload("storage", "Job", ""), false},
@@ -59,6 +61,7 @@ func TestUnboundClaim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := subject(t, tc.files)
 			s.World.Charts[coldstart.Key(hr("x-a", "db"))] = coldstart.Chart{Basis: coldstart.Opaque}
+			s.Prediction = coldstart.Predict(s.World)
 			if !tc.found {
 				none(t, s, "HG004")
 				return
@@ -73,8 +76,9 @@ func TestUnboundClaim(t *testing.T) {
 	t.Run("a release that mounts something else", func(t *testing.T) {
 		s := subject(t, waits+below+claim("")+release)
 		s.World.Charts[coldstart.Key(hr("x-a", "db"))] = coldstart.Chart{Basis: coldstart.Rendered, Objects: []*unstructured.Unstructured{
-			manifestOf(t, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {template: {spec: {volumes: [{name: d, persistentVolumeClaim: {claimName: other}}]}}}}"),
+			manifestOf(t, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, namespace: x-a}, spec: {template: {spec: {volumes: [{name: d, persistentVolumeClaim: {claimName: other}}]}}}}"),
 		}}
+		s.Prediction = coldstart.Predict(s.World)
 		one(t, s, "HG004")
 	})
 }

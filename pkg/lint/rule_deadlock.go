@@ -72,9 +72,9 @@ func (l *look) deadlocks() []stuck {
 }
 
 // keptBack is the provider that the need itself keeps off the cluster.
-// Namespaces have a rule of their own.
+// Namespaces, webhooks and what Pods need have rules of their own.
 func keptBack(n coldstart.Need) *coldstart.Provider {
-	if n.When != coldstart.Missing || n.Object.Kind == "Namespace" {
+	if n.When != coldstart.Missing || n.Object.Kind == "Namespace" || n.Webhook != nil || ofPod(n) {
 		return nil
 	}
 	for i, p := range n.Providers {

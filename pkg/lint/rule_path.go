@@ -22,7 +22,7 @@ type late struct {
 
 // lateBy collects the needs that come late and whose best provider is reached
 // in that way, one entry per tier and provider's tier, in the order of the
-// tiers. Namespaces and variables have rules of their own.
+// tiers. Namespaces, variables and webhooks have rules of their own.
 func (l *look) lateBy(reach coldstart.Reach, tierOf func(coldstart.Provider) flux.Ref) []late {
 	var all []late
 	if l.Prediction == nil {
@@ -40,7 +40,7 @@ func (l *look) lateBy(reach coldstart.Reach, tierOf func(coldstart.Provider) flu
 			if p == nil || p.Reach != reach || n.When != coldstart.Late {
 				continue
 			}
-			if n.Kind.Kind == "" && reach != coldstart.Hollow {
+			if n.Kind.Kind == "" && reach != coldstart.Hollow || n.Webhook != nil {
 				continue
 			}
 			key := coldstart.Key(tierOf(*p))

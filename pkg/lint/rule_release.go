@@ -105,13 +105,15 @@ func (l *look) unregisteredRelease(r coldstart.Release) []finding.Finding {
 	if len(sure) > 0 {
 		message := fmt.Sprintf("%s installs a chart with %s, which nothing in the repository registers: unless something outside of it does before, it is never installed on a cold cluster; %s",
 			r.Release, described(sure), l.releaseTail(r))
-		severity := finding.Warning
+		severity, fix := finding.Warning, l.install(sure)
 		if others := sure[0].OtherVersions; len(others) > 0 {
-			severity = finding.Error
+			severity, fix = finding.Error, inServedVersion(sure[0])
 			message = fmt.Sprintf("%s installs a chart with %s, and what registers the kind serves %s: it is never installed; %s",
 				r.Release, described(sure), and(others), l.releaseTail(r))
 		}
-		all = append(all, l.releaseFinding(r, severity, message, sure))
+		f := l.releaseFinding(r, severity, message, sure)
+		f.Fix = fix
+		all = append(all, f)
 	}
 	if len(perhaps) > 0 {
 		all = append(all, l.releaseFinding(r, finding.Info, fmt.Sprintf("%s installs a chart with %s, which nothing known registers; %s may, whose content is not known",

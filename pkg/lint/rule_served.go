@@ -4,6 +4,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -210,4 +211,10 @@ func (l *look) reportServed(src origin, h host, by string) finding.Finding {
 	}
 	f.Fix = "Have a source outside of the cluster for a cold start (a mirror, and the url of that one in a second entry point or applied by hand), and switch over once the cluster serves its own."
 	return f
+}
+
+// into is the namespace that a HelmRelease installs into.
+func into(release build.Object) string {
+	target, _, _ := unstructured.NestedString(release.Object, "spec", "targetNamespace")
+	return cmp.Or(target, release.GetNamespace())
 }

@@ -64,6 +64,13 @@ func (l *look) missingSources() []*sourceless {
 			all[i].users = append(all[i].users, user)
 		}
 	}
+	l.eachSource(use)
+	return all
+}
+
+// eachSource calls for each source that a tier, or a HelmRelease of it, is built
+// from.
+func (l *look) eachSource(use func(source, tier, object flux.Ref)) {
 	for i := range l.World.Tiers {
 		f := &l.World.Tiers[i]
 		if f.Kustomization == nil || f.Remote || l.spec(f.Tier).Suspend {
@@ -79,7 +86,6 @@ func (l *look) missingSources() []*sourceless {
 			}
 		}
 	}
-	return all
 }
 
 // definedSources are those that tiers and charts apply, and those of the roots,

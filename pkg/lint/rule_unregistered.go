@@ -70,10 +70,15 @@ func (l *look) otherVersion(o *coldstart.Outcome, n coldstart.Need) finding.Find
 	f.Causes = l.needCauses(o.Tier, []coldstart.Need{n})
 	f.Causes = append(f.Causes, l.definitionCauses(n.Kind.GroupKind())...)
 	f.Missing = missing([]coldstart.Need{n})
-	gv := schema.GroupVersion{Group: n.Kind.Group, Version: n.OtherVersions[len(n.OtherVersions)-1]}
-	f.Fix = fmt.Sprintf("Write %s in %s, or install the release whose CRD serves %s; a HelmRelease needs `upgrade.crds: CreateReplace` to update CRDs of crds/.",
-		"`apiVersion: "+gv.String()+"`", some(refs(users([]coldstart.Need{n}))), n.Kind.Version)
+	f.Fix = inServedVersion(n)
 	return f
+}
+
+// inServedVersion is what to do about objects in a version that is not served.
+func inServedVersion(n coldstart.Need) string {
+	gv := schema.GroupVersion{Group: n.Kind.Group, Version: n.OtherVersions[len(n.OtherVersions)-1]}
+	return fmt.Sprintf("Write %s in %s, or install the release whose CRD serves %s; a HelmRelease needs `upgrade.crds: CreateReplace` to update CRDs of crds/.",
+		"`apiVersion: "+gv.String()+"`", some(refs(users([]coldstart.Need{n}))), n.Kind.Version)
 }
 
 // definitionCauses says where the CRD of a kind is.

@@ -4,7 +4,6 @@
 package lint
 
 import (
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,6 +62,9 @@ func (l *look) substitutes(tier flux.Ref, n coldstart.Need, p coldstart.Provider
 		if !same(refOf(o), n.Object) {
 			continue
 		}
+		if o.GetKind() == "Secret" {
+			return true // what is built holds placeholders in place of its values
+		}
 		for _, value := range values(o) {
 			if value == "" || strings.HasPrefix(value, "ENC[") {
 				return true // not to be told
@@ -76,22 +78,11 @@ func (l *look) substitutes(tier flux.Ref, n coldstart.Need, p coldstart.Provider
 	return true
 }
 
-// values are those that Flux would substitute with.
+// values are those of a ConfigMap that Flux would substitute with.
 func values(o *unstructured.Unstructured) []string {
 	var all []string
 	data, _, _ := unstructured.NestedStringMap(o.Object, "data")
 	for _, v := range data {
-		if o.GetKind() == "Secret" {
-			decoded, err := base64.StdEncoding.DecodeString(v)
-			if err != nil {
-				continue
-			}
-			v = string(decoded)
-		}
-		all = append(all, strings.ReplaceAll(v, "\n", ""))
-	}
-	plain, _, _ := unstructured.NestedStringMap(o.Object, "stringData")
-	for _, v := range plain {
 		all = append(all, strings.ReplaceAll(v, "\n", ""))
 	}
 	return all

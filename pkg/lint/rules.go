@@ -15,8 +15,9 @@ func Rules() []Rule {
 	all := []Rule{
 		deadlock(), unregistered(), noPath(), retryOnly(), chartWithoutCRDs(), variablesWithoutPath(),
 		sopsWithoutDecryption(), ciphertext(), forceInDeadlock(), teardownTwin(), missingNamespace(),
+		refusedPod(), unansweredWebhook(), unrendered(),
 		cycle(), missingDependency(), wrongKindDependency(), suspendedDependency(), crossSource(),
-		rootWaitsForChild(), builtTwice(), selfServedSource(), missingSource(),
+		rootWaitsForChild(), builtTwice(), selfServedSource(), missingSource(), sourceBehind(),
 		hollowGate(), ignoredHealthChecks(), unprovedEffect(), unboundClaim(), jobRunsAgain(),
 	}
 	for i := range all {

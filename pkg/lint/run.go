@@ -8,16 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/chart"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
+	"github.com/kubestandup/kubestandup/pkg/lint/suggest"
 	"github.com/kubestandup/kubestandup/pkg/repository"
 	"github.com/kubestandup/kubestandup/pkg/tiers"
 )
@@ -71,57 +69,50 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	cache := newCache(&o)
 	clusters := make([]examined, len(repo.Clusters))
 	for i, cluster := range repo.Clusters {
-		if clusters[i], err = examine(ctx, cluster, book, cache); err != nil {
+		if clusters[i], err = examine(ctx, repo.Dir, cluster, book, cache); err != nil {
 			return nil, err
 		}
 		clusters[i].fetches = o.FetchCharts
 	}
+	var patch Patch
 	if o.Suggest {
-		if err := o.suggest(ctx, repo, clusters); err != nil {
+		if patch, err = o.suggest(ctx, repo, clusters); err != nil {
 			return nil, err
 		}
 	}
 	report = newReport(clusters)
+	report.Patch = patch
 	report.Loose, report.Root = looseOf(repo), repo.Dir
 	return report, nil
 }
 
-// suggest writes patches.
-func (o *Options) suggest(ctx context.Context, repo *repository.Repository, clusters []examined) error {
-	others, err := o.others(ctx, repo, clusters)
-	if err != nil {
-		return err
+// suggest writes patches. Clusters that were not asked for may build the files
+// that a patch changes: they are looked at for that.
+func (o *Options) suggest(ctx context.Context, repo *repository.Repository, clusters []examined) (patch Patch, err error) {
+	var others []suggest.Cluster
+	if repo.Narrowed {
+		whole, opened := repository.Open(ctx, repo.Dir, repository.Options{
+			AllowRemoteBases: o.RemoteBases, LooseSubstitution: o.LooseSubstitution,
+		})
+		switch {
+		case errors.Is(opened, repository.ErrNoEntry): // but for what was named
+		case opened != nil:
+			return Patch{}, opened
+		default:
+			defer func() { err = errors.Join(err, whole.Close()) }()
+			for _, cluster := range whole.Clusters {
+				if !slices.ContainsFunc(clusters, func(e examined) bool { return e.cluster.Entry == cluster.Entry }) {
+					others = append(others, suggest.Cluster{Name: cluster.Entry, World: &coldstart.Cluster{Tiers: cluster.Tiers}, Locate: cluster.Locate})
+				}
+			}
+		}
 	}
 	root, err := os.OpenRoot(repo.Dir) // no link leads out of it
 	if err != nil {
-		return fmt.Errorf("repository %s: %w", repo.Dir, err)
+		return Patch{}, fmt.Errorf("repository %s: %w", repo.Dir, err)
 	}
-	suggestions(root.FS(), clusters, others)
-	return root.Close()
-}
-
-// others are the tiers of the clusters that were not asked for: they may build
-// the files that a patch changes.
-func (o *Options) others(ctx context.Context, repo *repository.Repository, clusters []examined) (others []build.Followed, err error) {
-	if !repo.Narrowed {
-		return nil, nil
-	}
-	whole, err := repository.Open(ctx, repo.Dir, repository.Options{
-		AllowRemoteBases: o.RemoteBases, LooseSubstitution: o.LooseSubstitution,
-	})
-	if errors.Is(err, repository.ErrNoEntry) { // but for what was named
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, whole.Close()) }()
-	for _, cluster := range whole.Clusters {
-		if !slices.ContainsFunc(clusters, func(e examined) bool { return e.cluster.Entry == cluster.Entry }) {
-			others = append(others, cluster.Tiers...)
-		}
-	}
-	return others, nil
+	patch = suggestions(root.FS(), clusters, others)
+	return patch, root.Close()
 }
 
 func (o *Options) book() (*knowledge.Base, error) {
@@ -138,10 +129,12 @@ func (o *Options) book() (*knowledge.Base, error) {
 }
 
 // examine predicts one cluster, and asks the rules.
-func examine(ctx context.Context, cluster *repository.Cluster, book *knowledge.Base, cache *chart.Cache) (examined, error) {
+func examine(ctx context.Context, dir string, cluster *repository.Cluster, book *knowledge.Base, cache *chart.Cache) (examined, error) {
 	world := &coldstart.Cluster{Tiers: cluster.Tiers, Book: book, Bootstrap: bootstrap(cluster), Standing: cluster.Standing}
-	var err error
-	if world.Charts, err = charts(ctx, cluster, book, cache); err != nil {
+	shelf := newShelf(cache, cluster, book)
+	shelf.mixed(cluster.Tiers)
+	broken, err := shelf.fill(ctx, world)
+	if err != nil {
 		return examined{}, err
 	}
 	s := &Subject{
@@ -149,6 +142,7 @@ func examine(ctx context.Context, cluster *repository.Cluster, book *knowledge.B
 		Prediction: coldstart.Predict(world), Graph: graph(cluster), Locate: cluster.Locate,
 	}
 	e := examined{subject: s, cluster: cluster}
+	e.findings = shelf.uninstallable(s, dir, broken)
 	for _, rule := range Rules() {
 		e.findings = append(e.findings, rule.Check(s)...)
 	}
@@ -207,38 +201,6 @@ func releases(t *build.Followed) []build.Object {
 		gk := o.GroupVersionKind().GroupKind()
 		return o.Ignored || gk.Group != flux.HelmGroup || gk.Kind != flux.HelmReleaseKind
 	})
-}
-
-// charts are what the releases of a cluster install, rendered where the charts
-// can be had, else as the knowledge says.
-func charts(ctx context.Context, cluster *repository.Cluster, book *knowledge.Base, cache *chart.Cache) (map[flux.Ref]coldstart.Chart, error) {
-	shelf := newShelf(cache, cluster, book)
-	var all []build.Object
-	found := map[flux.Ref]coldstart.Chart{}
-	for i := range cluster.Tiers {
-		for _, release := range releases(&cluster.Tiers[i]) {
-			if key := coldstart.Key(release.Ref()); found[key].Basis == "" {
-				found[key] = coldstart.Chart{Basis: coldstart.Opaque}
-				all = append(all, release)
-			}
-		}
-	}
-	rendered := make([]coldstart.Chart, len(all))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, release := range all {
-		group.Go(func() error {
-			rendered[i] = shelf.chart(ctx, release)
-			return ctx.Err()
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, fmt.Errorf("charts of %s: %w", cluster.Entry, err)
-	}
-	for i, release := range all {
-		found[coldstart.Key(release.Ref())] = rendered[i]
-	}
-	return found, nil
 }
 
 func newCache(o *Options) *chart.Cache {

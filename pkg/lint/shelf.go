@@ -28,9 +28,12 @@ const renderTime = time.Minute
 
 // shelf finds the charts of one cluster.
 type shelf struct {
-	charts *chart.Charts
-	book   *knowledge.Base
-	server chart.Server
+	cluster *repository.Cluster
+	charts  *chart.Charts
+	book    *knowledge.Base
+	server  chart.Server
+	// objects are what the tiers apply.
+	objects map[flux.Ref]*unstructured.Unstructured
 }
 
 func newShelf(cache *chart.Cache, cluster *repository.Cluster, book *knowledge.Base) *shelf {
@@ -58,8 +61,8 @@ func newShelf(cache *chart.Cache, cluster *repository.Cluster, book *knowledge.B
 		return objects[unversioned(ref)], nil
 	}
 	return &shelf{
+		cluster: cluster, objects: objects, book: book, server: server,
 		charts: chart.Offline(find, cluster.Tree, chart.OfflineOptions{Cache: cache}),
-		book:   book, server: server,
 	}
 }
 
@@ -69,8 +72,9 @@ func unversioned(r flux.Ref) flux.Ref {
 	return r
 }
 
-// chart is what the release installs.
-func (s *shelf) chart(ctx context.Context, release build.Object) coldstart.Chart {
+// chart is what the release installs, and what is broken about it. The error is
+// for what takes all memory, or cannot be stopped.
+func (s *shelf) chart(ctx context.Context, release build.Object) (coldstart.Chart, *chart.BrokenError, error) {
 	loaded, err := s.charts.Load(ctx, release.GetNamespace(), release.GetName())
 	if err != nil {
 		return s.unloaded(ctx, release, err)
@@ -79,17 +83,47 @@ func (s *shelf) chart(ctx context.Context, release build.Object) coldstart.Chart
 	row := s.book.ChartAt(loaded.Name, "", loaded.Version)
 	ctx, cancel := context.WithTimeout(ctx, renderTime)
 	defer cancel()
+	asks := loaded.Asks()
 	rendered, err := loaded.Render(ctx, s.server)
-	if err != nil {
-		return s.unrendered(ctx, out, release, row, err)
+	broken, isBroken := errors.AsType[*chart.BrokenError](err)
+	if isBroken && broken.Guess == "" {
+		doubt, worse := s.charts.Doubt(ctx, loaded, s.server)
+		if broken.Guess = doubt; worse != nil {
+			err, isBroken = worse, false
+		}
+	}
+	switch {
+	case isBroken:
+		return s.broken(broken), broken, nil
+	case tooMuch(err):
+		return coldstart.Chart{}, nil, err
+	case err != nil:
+		return s.unrendered(ctx, out, release, row, err), nil, nil
 	}
 	out.Basis = coldstart.Rendered
 	out.Definitions, out.Objects = rendered.Definitions, rendered.Objects
 	out.PreInstall, out.PostInstall = rendered.PreInstall, rendered.PostInstall
+	out.Gated = s.gated(ctx, release, asks, rendered)
 	if row != nil {
 		_, out.Off = s.split(ctx, release, row)
 	}
-	return out
+	return out, nil, nil
+}
+
+// tooMuch is true of what ends the rendering of one chart, or of all.
+func tooMuch(err error) bool {
+	_, memory := errors.AsType[*chart.MemoryError](err)
+	slow, isSlow := errors.AsType[*chart.SlowError](err)
+	return memory || isSlow && slow.Running()
+}
+
+// broken is a chart of the repository that is not installed. Where that is a
+// guess, it may bring anything.
+func (s *shelf) broken(b *chart.BrokenError) coldstart.Chart {
+	if s.certain(b) {
+		return coldstart.Chart{Basis: coldstart.Failed, Why: b.Error(), Definitions: b.Definitions}
+	}
+	return coldstart.Chart{Basis: coldstart.Opaque, Why: b.Error()}
 }
 
 // unrendered is a chart that was had and does not render here: a dependency is
@@ -104,13 +138,16 @@ func (s *shelf) unrendered(ctx context.Context, out coldstart.Chart, release bui
 }
 
 // unloaded is a chart that cannot be had: the knowledge may have a row for it.
-func (s *shelf) unloaded(ctx context.Context, release build.Object, err error) coldstart.Chart {
+func (s *shelf) unloaded(ctx context.Context, release build.Object, err error) (coldstart.Chart, *chart.BrokenError, error) {
+	if broken, ok := errors.AsType[*chart.BrokenError](err); ok {
+		return s.broken(broken), broken, nil
+	}
 	var remote *chart.RemoteError
 	if !errors.As(err, &remote) {
-		return coldstart.Chart{Basis: coldstart.Opaque, Why: err.Error()}
+		return coldstart.Chart{Basis: coldstart.Opaque, Why: err.Error()}, nil, nil
 	}
 	out := coldstart.Chart{Name: remote.Chart, Version: remote.Version}
-	return s.known(ctx, out, release, s.book.ChartAt(remote.Chart, remote.URL, remote.Version), err)
+	return s.known(ctx, out, release, s.book.ChartAt(remote.Chart, remote.URL, remote.Version), err), nil, nil
 }
 
 // known is what the row says of the chart; without one it is opaque.
@@ -127,6 +164,9 @@ func (s *shelf) known(ctx context.Context, out coldstart.Chart, release build.Ob
 	on, off := s.split(ctx, release, row)
 	out.Off = off
 	out.Groups = on.Groups
+	if on.Webhooks != nil {
+		out.Webhooks = on.Webhooks.Groups
+	}
 	for _, kind := range on.Registers {
 		out.Registers = append(out.Registers, kind.GroupKind())
 	}
@@ -145,6 +185,9 @@ func (s *shelf) split(ctx context.Context, release build.Object, row *knowledge.
 		values = hr.GetValues() // Helm refuses the others, and says why
 	}
 	on, off = row.Split(values, skip)
+	if len(unknown) > 0 && on.Webhooks != nil && len(on.Webhooks.Switches) > 0 {
+		on.Webhooks = nil // they may turn them off
+	}
 	if off == nil || len(unknown) == 0 {
 		return on, off
 	}

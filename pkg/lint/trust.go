@@ -26,6 +26,9 @@ type Trust struct {
 	Assumed []flux.Ref `json:"assumed,omitempty"`
 	// Before are charts that are taken to be installed before Flux is.
 	Before []InstalledBefore `json:"installedBefore,omitempty"`
+	// Unseen are objects of which a controller makes others that nobody looked at:
+	// ResourceSets of Flux Operator.
+	Unseen []flux.Ref `json:"unseen,omitempty"`
 	// Unfetched are the charts that could not be fetched, and of which it is
 	// known by their names alone what they register.
 	Unfetched []Unfetched `json:"unfetched,omitempty"`
@@ -33,7 +36,7 @@ type Trust struct {
 
 // Any is true where something was taken on trust.
 func (t *Trust) Any() bool {
-	return t.ByName != nil || len(t.Assumed)+len(t.Before)+len(t.Unfetched) > 0
+	return t.ByName != nil || len(t.Assumed)+len(t.Before)+len(t.Unseen)+len(t.Unfetched) > 0
 }
 
 // ByName is what is known of charts that were not rendered.
@@ -60,7 +63,7 @@ type Unfetched struct {
 }
 
 func (c *examined) trust() Trust {
-	return Trust{ByName: c.byName(), Assumed: c.assumed(), Before: c.before(), Unfetched: c.unfetched()}
+	return Trust{ByName: c.byName(), Assumed: c.assumed(), Before: c.before(), Unseen: c.unseen(), Unfetched: c.unfetched()}
 }
 
 // byName are the kinds whose likeliest source is a chart that was not rendered,
@@ -134,6 +137,24 @@ func (c *examined) assumed() []flux.Ref {
 	}
 	slices.SortFunc(all, flux.Ref.Compare)
 	return all
+}
+
+// unseen are the ResourceSets of the tiers.
+func (c *examined) unseen() []flux.Ref {
+	var all []flux.Ref
+	for i := range c.subject.World.Tiers {
+		t := &c.subject.World.Tiers[i]
+		if t.Result == nil {
+			continue
+		}
+		for _, o := range t.Result.Objects {
+			if o.GetKind() == "ResourceSet" && o.GroupVersionKind().Group == "fluxcd.controlplane.io" && !o.Ignored {
+				all = append(all, o.Ref())
+			}
+		}
+	}
+	slices.SortFunc(all, flux.Ref.Compare)
+	return slices.Compact(all)
 }
 
 // valuesFrom are the objects that a HelmRelease is not installed without.

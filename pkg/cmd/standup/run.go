@@ -29,7 +29,7 @@ func (f *Flags) run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	env, err := util.StandupEnv(target)
+	env, err := newEnv(target)
 	if err != nil {
 		return err
 	}

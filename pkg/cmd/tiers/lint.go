@@ -107,7 +107,7 @@ func (f *lintFlags) AddFlags(cmd *cobra.Command) {
 	f.FailOn.Add(cmd, "fail-on", "", "End with exit status 3 where a finding is at least that bad")
 	fs.StringArrayVar(&f.Entries, "entry", f.Entries, "File or folder, relative to the root of the repository, that Flux begins with: clusters/prod. Can be given several times; without it they are found")
 	fs.BoolVar(&f.Kinds, "kinds", f.Kinds, "Print the audit too: each kind that is not built in, who registers it, and where it is first known")
-	fs.BoolVar(&f.Suggest, "suggest", f.Suggest, "Print patches that mend findings on stdout, for git apply, and the findings on stderr")
+	fs.BoolVar(&f.Suggest, "suggest", f.Suggest, "Print a patch that mends findings on stdout, for git apply, and the findings on stderr")
 	fs.StringArrayVar(&f.Knowledge, "knowledge", f.Knowledge, "File that says who creates which kinds, beside what is known; can be given several times")
 	fs.BoolVar(&f.FetchCharts, "fetch-charts", f.FetchCharts, "Fetch the charts of HelmReleases, at the versions that they name, into the cache; without it only what the cache and the repository hold is rendered")
 	fs.StringVar(&f.ChartCache, "chart-cache", f.ChartCache, "Folder that keeps fetched charts; without it, one below the user's cache folder")
@@ -153,7 +153,7 @@ func (f *lintFlags) ToOptions(args []string) (*lintOptions, error) {
 	case o.Kinds && o.Output == "sarif":
 		return nil, util.UsageError(errors.New("--kinds does not go with -o sarif, which has no place for the audit"))
 	case o.Kinds && o.Suggest && o.Output == "text":
-		return nil, util.UsageError(errors.New("--kinds and --suggest contradict each other: either the audit or the patches are printed"))
+		return nil, util.UsageError(errors.New("--kinds and --suggest contradict each other: either the audit or the patch is printed"))
 	}
 	if o.ChartCache == "" {
 		// Where there is no such folder, no chart was kept either.
@@ -197,7 +197,7 @@ func (o *lintOptions) print(report *lint.Report) error {
 		return report.WriteSARIF(o.shell.Out, strings.TrimPrefix(version.Get().Version, "v"))
 	}
 	if o.Suggest {
-		// The patches alone are what is piped on.
+		// The patch alone is what is piped on.
 		if err := patches(o.shell.Out, report); err != nil {
 			return err
 		}

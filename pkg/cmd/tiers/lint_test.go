@@ -189,12 +189,11 @@ func TestLintForPrograms(t *testing.T) {
 	}
 }
 
-// TestPatchesAreAllThatIsPipedOn: the findings are for the person, on stderr.
-func TestPatchesAreAllThatIsPipedOn(t *testing.T) {
+// TestThePatchIsAllThatIsPipedOn: the findings are for the person, on stderr.
+func TestThePatchIsAllThatIsPipedOn(t *testing.T) {
 	r := with(finding.Error, finding.Error, finding.Warning, finding.Info)
 	r.Findings[0].Suggestion = "--- a/x\n+++ b/x\n"
-	r.Findings[1].Suggestion = "--- a/x\n+++ b/x\n"
-	r.Findings[2].Suggestion = "--- a/y\n+++ b/y"
+	r.Patch = lint.Patch{Diff: "--- a/x\n+++ b/x\n--- a/y\n+++ b/y\n"}
 	got := runs(t, r, nil, "--suggest")
 	if got.out != "--- a/x\n+++ b/x\n--- a/y\n+++ b/y\n" || !strings.Contains(got.errOut, "CS001") {
 		t.Errorf("stdout\n%s\nstderr\n%s", got.out, got.errOut)
@@ -208,5 +207,20 @@ func TestTiersHasLint(t *testing.T) {
 	root := NewCmd(genericiooptions.NewTestIOStreamsDiscard())
 	if cmd, _, err := root.Find([]string{"lint"}); err != nil || cmd.Name() != "lint" {
 		t.Errorf("%v, %v", cmd, err)
+	}
+}
+
+// TestALintThatIsMisspelt is not looked for as a tier alone.
+func TestALintThatIsMisspelt(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for _, args := range [][]string{{"lin"}, {"lnt", "."}, {"lin", "--suggest"}} {
+		streams, _, _, errOut := genericiooptions.NewTestIOStreams()
+		if code := util.Execute(t.Context(), NewCmd, streams, args...); code == 0 || !strings.Contains(errOut.String(), "\nif the command was meant: kubectl tiers lint\n") {
+			t.Errorf("%q: exit code %d\n%s", args, code, errOut)
+		}
+	}
+	streams, _, _, errOut := genericiooptions.NewTestIOStreams()
+	if code := util.Execute(t.Context(), NewCmd, streams, "apps"); code == 0 || strings.Contains(errOut.String(), "was meant") {
+		t.Errorf("exit code %d\n%s", code, errOut)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
@@ -17,52 +16,15 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/printers"
 )
 
-// patches writes each patch once: findings of one cause share theirs.
+// patches writes the patch of all findings together: one part for each file, so
+// that it applies as a whole.
 func patches(to io.Writer, report *lint.Report) error {
-	w := bufio.NewWriter(to)
-	all, _ := distinctPatches(report)
-	for _, patch := range all {
-		_, _ = w.WriteString(strings.TrimRight(patch, "\n") + "\n") // Flush has the error
-	}
-	return w.Flush()
+	_, err := io.WriteString(to, report.Patch.Diff)
+	return err
 }
 
-// distinctPatches leaves out what changes a file that an earlier patch changes:
-// it was made for the file as it is.
-func distinctPatches(report *lint.Report) (all []string, leftOut int) {
-	for i := range report.Findings {
-		patch := report.Findings[i].Suggestion
-		if patch == "" || slices.ContainsFunc(all, func(p string) bool { return strings.Contains(p, patch) }) {
-			continue
-		}
-		// A finding of several clusters has the patches of all of them.
-		all = slices.DeleteFunc(all, func(p string) bool { return strings.Contains(patch, strings.TrimRight(p, "\n")+"\n") })
-		if slices.ContainsFunc(all, func(p string) bool { return overlap(p, patch) }) {
-			leftOut++
-			continue
-		}
-		all = append(all, patch)
-	}
-	return all, leftOut
-}
-
-// overlap is true of patches that change a file both.
-func overlap(a, b string) bool {
-	files := func(patch string) []string {
-		var all []string
-		for line := range strings.Lines(patch) {
-			if strings.HasPrefix(line, "diff --git ") {
-				all = append(all, line)
-			}
-		}
-		return all
-	}
-	other := files(b)
-	return slices.ContainsFunc(files(a), func(line string) bool { return slices.Contains(other, line) })
-}
-
-// patched says of the patches what their comments say, which are lost where git
-// reads them, what has none, and how they are applied from here.
+// patched says of the patch what its comments say, which are lost where git
+// reads them, what it does not mend, and how it is applied from here.
 func (o *lintOptions) patched(to io.Writer, report *lint.Report) error {
 	here, err := os.Getwd()
 	if err == nil {
@@ -77,15 +39,12 @@ func (o *lintOptions) patched(to io.Writer, report *lint.Report) error {
 func writePatched(to io.Writer, report *lint.Report, here string, width int) error {
 	w := bufio.NewWriter(to)
 	say := func(text string) { _, _ = w.WriteString(printers.Paragraph(0, "", 0, text, width)) } // Flush has the error
-	all, leftOut := distinctPatches(report)
-	for i, patch := range all {
-		for j, note := range patchNotes(patch) {
-			label := ""
-			if j == 0 {
-				label = fmt.Sprintf("patch %d", i+1)
-			}
-			_, _ = w.WriteString(printers.Paragraph(2, label, lintLabels, note, width))
+	for i, note := range report.Patch.Notes {
+		label := ""
+		if i == 0 {
+			label = "patch"
 		}
+		_, _ = w.WriteString(printers.Paragraph(2, label, lintLabels, note, width))
 	}
 	of, without := 0, 0
 	for i := range report.Findings {
@@ -97,36 +56,29 @@ func writePatched(to io.Writer, report *lint.Report, here string, width int) err
 		}
 	}
 	if without > 0 {
-		say(fmt.Sprintf("%d of %s %s no patch: patches are written for CS001 and HG001 alone, and only where they are safe.",
-			without, plural(of, "finding"), verbs(without, "has", "have")))
+		say(fmt.Sprintf("%d of %s %s no patch: patches are written for %s alone, and only where they are safe.",
+			without, plural(of, "finding"), verbs(without, "has", "have"), anded(lint.Suggested())))
 	}
-	if leftOut > 0 {
-		say(fmt.Sprintf("%d more %s files that these change too: apply these, and run this again.",
-			leftOut, verbs(leftOut, "patch changes", "patches change")))
+	if n := report.Patch.Left; n > 0 {
+		say(fmt.Sprintf("%s %s not go together with the rest: apply this one, and run it again.", morePatches(n), verbs(n, "does", "do")))
 	}
-	if len(all) > 0 && report.Root != "" && report.Root != here {
-		say("The patches are relative to the root of the repository; apply them with: git -C " + shellWord(report.Root) + " apply")
+	if report.Patch.Diff != "" && report.Root != "" && report.Root != here {
+		say("The patch is relative to the root of the repository; apply it with: git -C " + shellWord(report.Root) + " apply")
 	}
 	return w.Flush()
 }
 
-// patchNotes are the paragraphs of the comments before the diffs of a patch.
-func patchNotes(patch string) []string {
-	var notes []string
-	open := false // the last paragraph goes on
-	for line := range strings.Lines(patch) {
-		text, comment := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "#")
-		text = strings.TrimSpace(text)
-		switch {
-		case !comment || text == "":
-			open = false
-		case open:
-			notes[len(notes)-1] += " " + text
-		default:
-			notes, open = append(notes, text), true
-		}
+func morePatches(n int) string {
+	if n == 1 {
+		return "1 more patch"
 	}
-	return notes
+	return fmt.Sprintf("%d more patches", n)
+}
+
+// anded names things in a sentence.
+func anded(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // shellWord is a path as a shell takes it.

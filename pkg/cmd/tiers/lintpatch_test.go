@@ -10,22 +10,24 @@ import (
 	"testing"
 
 	"github.com/kubestandup/kubestandup/pkg/finding"
+	"github.com/kubestandup/kubestandup/pkg/lint"
 )
 
 // TestWhatAPatchSaysIsNotLost: git apply reads stdout, and nobody its comments.
 func TestWhatAPatchSaysIsNotLost(t *testing.T) {
 	r := with(finding.Error, finding.Warning, finding.Warning, finding.Info)
-	r.Findings[0].Suggestion = "# Moves it\n# down.\n#\n# Mind a cluster that runs already.\n--- a/x\n+++ b/x\n+# no note\n# Of the other cluster.\n--- a/y\n"
+	r.Findings[0].Suggestion = "# Moves it down.\n--- a/x\n+++ b/x\n"
+	r.Patch = lint.Patch{Diff: r.Findings[0].Suggestion, Notes: []string{"Moves it\ndown.", "Mind a cluster that runs already."}}
 	r.Root = "/src/my fleet"
 	for _, tt := range []struct {
 		here string
 		want string
 	}{
-		{"/src", "  patch 1   Moves it down.\n            Mind a cluster that runs already.\n            Of the other cluster.\n" +
-			"2 of 3 findings have no patch: patches are written for CS001 and HG001 alone, and only where they are safe.\n" +
-			"The patches are relative to the root of the repository; apply them with: git -C '/src/my fleet' apply\n"},
-		{r.Root, "  patch 1   Moves it down.\n            Mind a cluster that runs already.\n            Of the other cluster.\n" +
-			"2 of 3 findings have no patch: patches are written for CS001 and HG001 alone, and only where they are safe.\n"},
+		{"/src", "  patch     Moves it down.\n            Mind a cluster that runs already.\n" +
+			"2 of 3 findings have no patch: patches are written for CS001, CS003, CS006, CS011 and HG001 alone, and only where they are safe.\n" +
+			"The patch is relative to the root of the repository; apply it with: git -C '/src/my fleet' apply\n"},
+		{r.Root, "  patch     Moves it down.\n            Mind a cluster that runs already.\n" +
+			"2 of 3 findings have no patch: patches are written for CS001, CS003, CS006, CS011 and HG001 alone, and only where they are safe.\n"},
 	} {
 		var out bytes.Buffer
 		if err := writePatched(&out, r, tt.here, 0); err != nil || out.String() != tt.want {
@@ -48,18 +50,25 @@ func TestWhatAPatchSaysIsNotLost(t *testing.T) {
 	}
 }
 
-// Two patches of one file do not apply one after the other.
-func TestPatchesOfOneFileComeOneByOne(t *testing.T) {
-	const of = "diff --git a/x b/x\n--- a/x\n+++ b/x\n"
+// TestThePatchAppliesAsAWhole: it is written as it is, and not finding by
+// finding; what does not go together with it is said.
+func TestThePatchAppliesAsAWhole(t *testing.T) {
+	const whole = "# Two things.\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n+1\n+2"
 	r := with(finding.Error, finding.Error, finding.Error)
-	r.Findings[0].Suggestion = of + "+1\n"
-	r.Findings[1].Suggestion = of + "+2\n"
-	r.Findings[2].Suggestion = "diff --git a/y b/y\n+3\n"
-	got := runs(t, r, nil, "--suggest")
-	if want := of + "+1\n" + "diff --git a/y b/y\n+3\n"; got.out != want {
-		t.Errorf("got\n%s\nwant\n%s", got.out, want)
+	for i, suggestion := range []string{"+1\n", "+2\n", "+3\n"} {
+		r.Findings[i].Suggestion = "diff --git a/x b/x\n" + suggestion
 	}
-	if !strings.Contains(got.errOut, "1 more patch changes files that these change too: apply these, and run this again.") {
-		t.Errorf("stderr:\n%s", got.errOut)
+	for left, want := range map[int]string{
+		0: "", 1: "1 more patch does not go together with the rest: apply this one, and run it again.\n",
+		2: "2 more patches do not go together with the rest: apply this one, and run it again.\n",
+	} {
+		r.Patch = lint.Patch{Diff: whole, Left: left}
+		got := runs(t, r, nil, "--suggest")
+		if got.out != whole {
+			t.Errorf("got\n%s\nwant\n%s", got.out, whole)
+		}
+		if said := strings.Contains(got.errOut, "go together"); said != (left > 0) || !strings.Contains(got.errOut, want) {
+			t.Errorf("with %d left, stderr is\n%s", left, got.errOut)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/lint"
 )
 
@@ -26,12 +27,17 @@ func (p *lintPage) trust(t *lint.Trust) {
 		}
 		said = append(said, text)
 	}
-	if len(t.Assumed) > 0 {
+	for _, group := range []struct {
+		what string
+		refs []flux.Ref
+	}{{"taken to be there: ", t.Assumed}, {"what these make was not looked at: ", t.Unseen}} {
 		var names []string
-		for _, ref := range t.Assumed {
+		for _, ref := range group.refs {
 			names = append(names, ref.String())
 		}
-		said = append(said, "taken to be there: "+firstOf(names))
+		if len(names) > 0 {
+			said = append(said, group.what+firstOf(names))
+		}
 	}
 	for _, b := range t.Before {
 		said = append(said, fmt.Sprintf("taken to be installed before Flux, by %s: %s", b.File, firstOf(b.Charts)))

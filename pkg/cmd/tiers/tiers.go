@@ -61,16 +61,17 @@ func NewCmd(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Args = func(*cobra.Command, []string) error { return nil }
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := f.ToOptions(args)
-		if err != nil {
-			return err
+		if err == nil {
+			err = o.Run(cmd.Context())
 		}
-		return o.Run(cmd.Context())
+		return util.OrCommand(cmd, args, err)
 	}
+	util.OrCommandOfFlag(cmd)
 	f.AddFlags(cmd)
 	cmd.ValidArgsFunction = util.CompleteNames(f.names)
 	f.shell.AddCommands([]util.CommandGroup{
 		{Message: "Look closer:", Commands: []*cobra.Command{newCmdWhy(f)}},
-		{Message: "Before merging:", Commands: []*cobra.Command{newCmdLint(f.shell, lint.Run)}},
+		{Message: "Before merging:", Commands: []*cobra.Command{newCmdLint(f.shell, quietly(streams.ErrOut, lint.Run))}},
 	})
 	return cmd
 }

@@ -75,9 +75,9 @@ func (f *Flags) runs(cmd *cobra.Command) {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := f.ToOptions(args)
-		if err != nil {
-			return err
+		if err == nil {
+			err = o.run(cmd.Context())
 		}
-		return o.run(cmd.Context())
+		return util.OrCommand(cmd, args, err)
 	}
 }

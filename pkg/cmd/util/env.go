@@ -4,15 +4,12 @@
 package util
 
 import (
-	"errors"
 	"path/filepath"
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/crds"
 	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
-	"github.com/kubestandup/kubestandup/pkg/standup"
-	"github.com/kubestandup/kubestandup/pkg/standup/config"
 	"github.com/kubestandup/kubestandup/pkg/wedge"
 )
 
@@ -23,26 +20,6 @@ func CRDs(t *Target) (*crds.Cluster, error) {
 		return nil, err
 	}
 	return crds.New(t.Config(), t.Server, base)
-}
-
-// StandupEnv is what the steps of a bring-up work with. Close its CRDs.
-func StandupEnv(t *Target) (*standup.Env, error) {
-	c, err := CRDs(t)
-	if err != nil {
-		return nil, err
-	}
-	w, err := Wedges(t, c)
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	file := t.File
-	if file == nil {
-		file = &config.Config{}
-	}
-	return &standup.Env{
-		Identity: t.Identity, Expected: t.Expected, Credentials: t.Credentials(), Config: t.Config(), CRDs: c, Wedges: w, File: file,
-		Command: t.Command, KubectlArgs: t.KubectlArgs(),
-	}, nil
 }
 
 // Command is a command of ours, ready to be pasted: it carries the target that

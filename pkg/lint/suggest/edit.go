@@ -52,27 +52,33 @@ func (f *file) all() []segment {
 // addItems puts items at the end of the list at spec.key, and makes the list
 // where there is none.
 func (f *file) addItems(a address, key string, items ...*yaml.Node) error {
+	return f.addTo(a, "spec", key, items...)
+}
+
+// addTo is addItems for the list at parent.key; without a parent, for one of the
+// object itself.
+func (f *file) addTo(a address, parent, key string, items ...*yaml.Node) error {
 	if len(items) == 0 {
 		return nil
 	}
 	added := make([]any, len(items))
 	for i, item := range items {
 		if err := item.Decode(&added[i]); err != nil {
-			return refuse("spec.%s cannot be written: %v", key, err)
+			return refuse("%s cannot be written: %v", key, err)
 		}
 	}
 	front := false
 	change := func(s segment) error {
-		holder := field(s.object, "spec")
+		holder := under(s.object, parent)
 		values := field(holder, key)
 		switch {
 		case holder == nil || holder.Kind != yaml.MappingNode:
-			return refuse("%s/%s in %s has no spec", a.kind, a.name, f.path)
+			return refuse("%s/%s in %s has no %s", a.kind, a.name, f.path, parent)
 		case values == nil:
 			return f.addField(s, holder, key, &yaml.Node{Kind: yaml.SequenceNode, Content: items})
 		case values.Kind == yaml.SequenceNode && values.Style&yaml.FlowStyle != 0:
 			front = true
-			return f.insertFlow(s, values, flowItems(items), len(values.Content) == 0)
+			return f.insertFlow(s, values, f.flowItems(items), len(values.Content) == 0)
 		case values.Kind == yaml.SequenceNode && len(values.Content) > 0:
 			return f.appendBlock(s, values, items)
 		}
@@ -80,7 +86,9 @@ func (f *file) addItems(a address, key string, items ...*yaml.Node) error {
 	}
 	return f.edit(a, change, func(v any) any {
 		holder, _ := v.(map[string]any)
-		holder, _ = holder["spec"].(map[string]any)
+		if parent != "" {
+			holder, _ = holder[parent].(map[string]any)
+		}
 		old, _ := holder[key].([]any)
 		if front {
 			holder[key] = slices.Concat(added, old)
@@ -121,10 +129,7 @@ func (f *file) removeItems(a address, parent, key string, which func(*yaml.Node)
 		var index int
 		dropped := false
 		change := func(s segment) error {
-			holder := s.object
-			if parent != "" {
-				holder = field(s.object, parent)
-			}
+			holder := under(s.object, parent)
 			values := field(holder, key)
 			if values == nil || values.Kind != yaml.SequenceNode {
 				index = -1
@@ -162,15 +167,19 @@ func (f *file) removeItems(a address, parent, key string, which func(*yaml.Node)
 	}
 }
 
+// under is the mapping at a field of an object; without one, the object.
+func under(object *yaml.Node, parent string) *yaml.Node {
+	if parent == "" {
+		return object
+	}
+	return field(object, parent)
+}
+
 // addField writes a field behind the last one of a mapping.
 func (f *file) addField(s segment, holder *yaml.Node, key string, value *yaml.Node) error {
 	pair := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{text(key), value}}
 	if holder.Style&yaml.FlowStyle != 0 {
-		flow, err := encode(asFlow(pair), 2, false)
-		if err != nil {
-			return err
-		}
-		inner := strings.TrimSuffix(strings.TrimPrefix(flow[0], "{"), "}")
+		inner := f.inFlow(pair)
 		return f.insertFlow(s, holder, inner, len(holder.Content) == 0)
 	}
 	column := holder.Column

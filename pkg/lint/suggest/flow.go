@@ -5,6 +5,7 @@ package suggest
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -76,12 +77,31 @@ func (f *file) position(s segment, node *yaml.Node) (line, at int, err error) {
 	return 0, 0, refuse("%s has no column %d in line %d", f.path, node.Column, line+1)
 }
 
-func flowItems(items []*yaml.Node) string {
-	lines, err := encode(asFlow(&yaml.Node{Kind: yaml.SequenceNode, Content: items}), 2, false)
-	if err != nil {
-		return ""
+func (f *file) flowItems(items []*yaml.Node) string {
+	return f.inFlow(&yaml.Node{Kind: yaml.SequenceNode, Content: items})
+}
+
+// inFlow is what stands between the brackets of a list or a mapping in flow
+// style. In a file of JSON it is that.
+func (f *file) inFlow(node *yaml.Node) string {
+	var text string
+	if strings.HasSuffix(f.path, ".json") {
+		var value any
+		var out bytes.Buffer
+		encoder := json.NewEncoder(&out)
+		encoder.SetEscapeHTML(false)
+		if node.Decode(&value) != nil || encoder.Encode(value) != nil {
+			return ""
+		}
+		text = strings.TrimSpace(out.String())
+	} else {
+		lines, err := encode(asFlow(node), 2, false)
+		if err != nil {
+			return ""
+		}
+		text = strings.Join(lines, " ")
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(lines[0], "["), "]")
+	return text[1 : len(text)-1]
 }
 
 func asFlow(node *yaml.Node) *yaml.Node {

@@ -6,9 +6,7 @@ package suggest
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"github.com/fluxcd/pkg/apis/meta"
 	"go.yaml.in/yaml/v3"
@@ -36,8 +34,9 @@ type gate struct {
 	// releases are HelmReleases whose own Ready has to prove that a trigger of
 	// their chart is reconciled.
 	releases []releaseGate
-	// proves says what, for people.
-	proves []string
+	// proves says what, for people; sources are the objects that it is about.
+	proves  []string
+	sources []flux.Ref
 }
 
 type releaseGate struct {
@@ -51,33 +50,49 @@ func (g gate) empty() bool {
 
 // Gate writes what the Ready of a tier lacks: the patch for HG001. It is a
 // *Refusal where nothing can be written that is safe.
-func Gate(in Input, tier flux.Ref) (Patch, error) {
-	w := newWork(in)
+func (d *Draft) Gate(cluster int, tier flux.Ref) error {
+	c := d.clusters[cluster]
 	var all []brought
-	for _, o := range in.Prediction.Outcomes {
-		for _, n := range o.Needs {
-			i := slices.IndexFunc(n.Providers, func(p coldstart.Provider) bool {
-				return p.Reach == coldstart.Hollow && same(gateOf(p), tier)
-			})
-			if n.When == coldstart.Late && i >= 0 {
-				all = append(all, brought{n.Providers[i], n.Kind})
+	if c.Prediction != nil {
+		for _, o := range c.Prediction.Outcomes {
+			for _, n := range o.Needs {
+				i := slices.IndexFunc(n.Providers, func(p coldstart.Provider) bool {
+					return p.Reach == coldstart.Hollow && same(gateOf(p), tier)
+				})
+				if n.When == coldstart.Late && i >= 0 {
+					all = append(all, brought{n.Providers[i], n.Kind})
+				}
 			}
 		}
 	}
 	if len(all) == 0 {
-		return Patch{}, refuse("the gate of %s is not hollow", tier.Name)
+		return refuse("the gate of %s is not hollow", tier.Name)
 	}
-	g, err := w.gateFor(tier, all)
-	if err == nil && g.empty() {
+	g, err := c.gateFor(tier, all)
+	switch {
+	case err != nil:
+	case !g.empty():
+		err = d.step(func() error { return d.writeGate(c, tier, g) })
+	case !d.tree.changed():
 		err = refuse("everything that %s can wait for is waited for already", tier.Name)
 	}
-	if err == nil {
-		err = w.writeGate(tier, g)
+	return byHand(err, "give %s healthCheckExprs, or healthChecks, that prove it", tier.Name)
+}
+
+// prove lets the Ready of a tier prove its providers done. Quietly, it says
+// nothing where that does so already.
+func (d *Draft) prove(c *cluster, tier flux.Ref, all []brought, quiet bool) error {
+	g, err := c.gateFor(tier, all)
+	switch {
+	case err != nil:
+		return err
+	case g.empty():
+		if !quiet {
+			d.add(note{d.in(c) + fmt.Sprintf("Gate: the Ready of %s proves already that what is needed is there.", tier.Name), c, tier.Key()})
+		}
+		return nil
 	}
-	if err != nil {
-		return Patch{}, byHand(err, "give %s healthCheckExprs, or healthChecks, that prove it", tier.Name)
-	}
-	return w.patch(w.holds(tier.Key()))
+	return d.step(func() error { return d.writeGate(c, tier, g) })
 }
 
 func gateOf(p coldstart.Provider) flux.Ref {
@@ -88,17 +103,17 @@ func gateOf(p coldstart.Provider) flux.Ref {
 }
 
 // gateFor finds what a tier lacks, nothing where its Ready proves it all.
-func (w *work) gateFor(tier flux.Ref, all []brought) (gate, error) {
-	followed := w.followed(tier)
+func (c *cluster) gateFor(tier flux.Ref, all []brought) (gate, error) {
+	followed := c.followed(tier)
 	if followed == nil {
 		return gate{}, refuse("%s is not a Kustomization of this cluster", tier)
 	}
-	return w.gateOn(tier, specOf(*followed), harmless(*followed), all)
+	return c.gateOn(tier, c.specs[tier.Key()], harmless(*followed), all)
 }
 
 // gateOn is gateFor for a spec. harmless is true where wait: true would wait for
 // nothing that may not come.
-func (w *work) gateOn(tier flux.Ref, spec kustomizev1.KustomizationSpec, harmless bool, all []brought) (gate, error) {
+func (c *cluster) gateOn(tier flux.Ref, spec kustomizationSpec, harmless bool, all []brought) (gate, error) {
 	g := gate{}
 	var watch []flux.Ref // what has to be healthy
 	definitions := false
@@ -107,7 +122,7 @@ func (w *work) gateOn(tier flux.Ref, spec kustomizev1.KustomizationSpec, harmles
 		var err error
 		switch {
 		case !same(b.Tier, tier):
-			if w.waits(b.Tier.Key(), tier.Key(), false) {
+			if c.comesAfter(moment{b.Tier.Key(), true}, moment{tier.Key(), true}) {
 				err = refuse("%s itself waits for %s", b.Tier.Name, tier.Name)
 			}
 			watch = append(watch, b.Tier)
@@ -117,7 +132,7 @@ func (w *work) gateOn(tier flux.Ref, spec kustomizev1.KustomizationSpec, harmles
 			watch = append(watch, releaseOf(b.Provider))
 		case expr != nil && b.Release != nil:
 			watch = append(watch, *b.Release)
-			if !w.expects(b.Tier, *b.Release, expr) {
+			if !c.expects(b.Tier, *b.Release, expr) {
 				g.expectRelease(*b.Release, expr)
 			}
 		case expr != nil:
@@ -125,13 +140,21 @@ func (w *work) gateOn(tier flux.Ref, spec kustomizev1.KustomizationSpec, harmles
 			g.expect(spec.HealthCheckExprs, expr)
 		default:
 			var definition string
-			definition, err = w.definition(b)
+			definition, err = c.definition(b)
 			definitions = true
 			watch = append(watch, flux.Ref{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: definition})
 		}
 		if err != nil {
 			return gate{}, err
 		}
+		source := b.Object
+		switch {
+		case !same(b.Tier, tier):
+			source = b.Tier
+		case b.Release != nil:
+			source = *b.Release
+		}
+		g.sources = append(g.sources, source)
 		if text := proof(b); !slices.Contains(g.proves, text) {
 			g.proves = append(g.proves, text)
 		}
@@ -203,8 +226,12 @@ func (g *gate) expect(have []kustomize.CustomHealthCheck, expr *yaml.Node) {
 }
 
 // expects is true where the HelmRelease has an expression of that kind.
-func (w *work) expects(tier, release flux.Ref, expr *yaml.Node) bool {
-	followed := w.followed(tier)
+func (c *cluster) expects(tier, release flux.Ref, expr *yaml.Node) bool {
+	followed := c.followed(tier)
+	kind := scalar(field(expr, "kind"))
+	if slices.ContainsFunc(c.expected[release.Key()], func(e *yaml.Node) bool { return scalar(field(e, "kind")) == kind }) {
+		return true
+	}
 	if followed == nil || followed.Result == nil {
 		return false
 	}
@@ -215,7 +242,7 @@ func (w *work) expects(tier, release flux.Ref, expr *yaml.Node) bool {
 		exprs, _, _ := unstructured.NestedSlice(o.Object, "spec", "healthCheckExprs")
 		return slices.ContainsFunc(exprs, func(e any) bool {
 			fields, _ := e.(map[string]any)
-			return fields["kind"] == scalar(field(expr, "kind"))
+			return fields["kind"] == kind
 		})
 	})
 }
@@ -248,10 +275,10 @@ func releaseOf(p coldstart.Provider) flux.Ref {
 
 // definition is the name of the CRD that the provider makes. A guess would keep
 // the tier from ever being Ready.
-func (w *work) definition(b brought) (string, error) {
+func (c *cluster) definition(b brought) (string, error) {
 	if b.Relation != nil {
 		kinds := b.Relation.Creates
-		if t := w.followed(b.Tier); t != nil && t.Result != nil {
+		if t := c.followed(b.Tier); t != nil && t.Result != nil {
 			for _, o := range t.Result.Objects {
 				if same(o.Ref(), b.Object) {
 					kinds, _ = b.Relation.Derived(o.Unstructured)
@@ -285,53 +312,4 @@ func triggers(all []brought) string {
 		}
 	}
 	return list(objects)
-}
-
-func names(refs []flux.Ref) []string {
-	var all []string
-	for _, r := range refs {
-		if text := r.String(); !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	return all
-}
-
-// writeGate edits the manifests of the tier and of its HelmReleases.
-func (w *work) writeGate(tier flux.Ref, g gate) error {
-	if len(g.exprs)+len(g.checks) > 0 || g.wait {
-		m, err := w.tier(tier, "wait", "healthChecks", "healthCheckExprs")
-		if err != nil {
-			return err
-		}
-		lines := m.lines
-		if g.wait {
-			err = m.setField(m.at, "spec", "wait", yes())
-		}
-		if err == nil {
-			err = m.addItems(m.at, "healthChecks", g.checks...)
-		}
-		if err == nil {
-			err = m.addItems(m.at, "healthCheckExprs", g.exprs...)
-		}
-		if err != nil {
-			m.lines = lines
-			return err
-		}
-	}
-	for _, r := range g.releases {
-		m, err := w.object(tier, r.ref)
-		if err != nil {
-			return err
-		}
-		if err := m.addItems(m.at, "healthCheckExprs", r.exprs...); err != nil {
-			return err
-		}
-	}
-	w.noteGate(tier, g)
-	return nil
-}
-
-func (w *work) noteGate(tier flux.Ref, g gate) {
-	w.note(fmt.Sprintf("Gate: %s is Ready only once %s. It holds %s.", tier.Name, strings.Join(g.proves, " and "), count(w.holds(tier.Key()), "tier")))
 }

@@ -90,7 +90,33 @@ func read(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// look builds the repository and predicts its cluster, as lint does.
+// Input is a repository of which the first cluster is looked at.
+type Input struct {
+	*Draft
+	World      *coldstart.Cluster
+	Prediction *coldstart.Prediction
+}
+
+// Split and Gate take one step of a fresh draft.
+func (in Input) Split(tier flux.Ref) (Patch, error) {
+	d := in.Fresh()
+	err := d.Split(0, tier)
+	return d.Patch(), err
+}
+
+func (in Input) Gate(tier flux.Ref) (Patch, error) {
+	d := in.Fresh()
+	err := d.Gate(0, tier)
+	return d.Patch(), err
+}
+
+// predict predicts the first cluster again, after its World was changed.
+func (in *Input) predict() {
+	in.Prediction = coldstart.Predict(in.World)
+	in.clusters[0].Prediction = in.Prediction
+}
+
+// look builds the repository and predicts its clusters, as lint does.
 func look(t testing.TB, dir string) Input {
 	t.Helper()
 	tree, err := build.OpenDir(t.Context(), dir, "")
@@ -98,29 +124,31 @@ func look(t testing.TB, dir string) Input {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tree.Close() })
-	all := follow(t, dir, tree, "clusters/test/flux-system/gotk-sync.yaml")
-	in := Input{Files: os.DirFS(dir), World: &coldstart.Cluster{Tiers: all, Charts: map[flux.Ref]coldstart.Chart{}, Book: book(t)}}
-	in.Prediction = coldstart.Predict(in.World)
-	in.Locate = func(tier, object flux.Ref) build.Position {
-		for _, f := range all {
-			if f.Result == nil || !same(f.Tier, tier) {
-				continue
-			}
-			for _, o := range f.Result.Objects {
-				if same(o.Ref(), object) {
-					position, _ := f.Result.Locate(o)
-					return position
+	var clusters []Cluster
+	for _, name := range []string{"test", "other"} {
+		entry := "clusters/" + name + "/flux-system/gotk-sync.yaml"
+		if _, err := os.Stat(filepath.Join(dir, entry)); err != nil && name == "other" {
+			continue
+		}
+		all := follow(t, dir, tree, entry)
+		world := &coldstart.Cluster{Tiers: all, Charts: map[flux.Ref]coldstart.Chart{}, Book: book(t)}
+		locate := func(tier, object flux.Ref) build.Position {
+			for _, f := range all {
+				if f.Result == nil || !same(f.Tier, tier) {
+					continue
+				}
+				for _, o := range f.Result.Objects {
+					if same(o.Ref(), object) {
+						position, _ := f.Result.Locate(o)
+						return position
+					}
 				}
 			}
+			return build.Position{}
 		}
-		return build.Position{}
+		clusters = append(clusters, Cluster{Name: "clusters/" + name, World: world, Prediction: coldstart.Predict(world), Locate: locate})
 	}
-	for _, other := range []string{"clusters/other/flux-system/gotk-sync.yaml"} {
-		if _, err := os.Stat(filepath.Join(dir, other)); err == nil {
-			in.Others = append(in.Others, follow(t, dir, tree, other)...)
-		}
-	}
-	return in
+	return Input{New(os.DirFS(dir), clusters), clusters[0].World, clusters[0].Prediction}
 }
 
 func follow(t testing.TB, dir string, tree *build.Tree, entry string) []build.Followed {

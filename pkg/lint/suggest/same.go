@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -75,10 +74,15 @@ func (c comparison) sameName(w, a map[string]any) bool {
 	return c.equal(written, applied)
 }
 
+// sameNamespace is true where the namespace is that of the spec, else that of
+// the kustomization file, else as it is written. What is in none stays so.
 func (c comparison) sameNamespace(w, a map[string]any) bool {
-	_, bySpec := c.spec["targetNamespace"]
-	_, byFile := c.kustomization["namespace"]
-	return bySpec || byFile || c.equal(w["namespace"], a["namespace"])
+	for _, set := range []any{c.spec["targetNamespace"], c.kustomization["namespace"]} {
+		if name, _ := set.(string); name != "" {
+			return a["namespace"] == nil || c.equal(name, a["namespace"])
+		}
+	}
+	return c.equal(w["namespace"], a["namespace"])
 }
 
 // sameExtras compares labels or annotations. Those that the new tier sets too
@@ -88,10 +92,14 @@ func (c comparison) sameExtras(key string, w, a map[string]any) bool {
 	applied, _ := a[key].(map[string]any)
 	set := c.sets(key)
 	for name, value := range applied {
-		if strings.HasPrefix(name, flux.KustomizeGroup+"/") || slices.Contains(set, name) {
+		if strings.HasPrefix(name, flux.KustomizeGroup+"/") && written[name] == nil {
 			continue
 		}
-		if !c.equal(written[name], value) {
+		want := written[name]
+		if given, ok := set[name]; ok {
+			want = given
+		}
+		if !c.equal(want, value) {
 			return false
 		}
 	}
@@ -105,27 +113,27 @@ func (c comparison) sameExtras(key string, w, a map[string]any) bool {
 
 // sets are the labels or annotations that the tier, or the kustomization file,
 // puts on every object.
-func (c comparison) sets(key string) []string {
-	var names []string
+func (c comparison) sets(key string) map[string]any {
+	all := map[string]any{}
 	add := func(v any) {
 		if m, ok := v.(map[string]any); ok {
-			names = slices.AppendSeq(names, maps.Keys(m))
+			maps.Copy(all, m)
+		}
+	}
+	if key == "annotations" {
+		add(c.kustomization["commonAnnotations"])
+	} else {
+		add(c.kustomization["commonLabels"])
+		labels, _ := c.kustomization["labels"].([]any)
+		for _, l := range labels {
+			if m, ok := l.(map[string]any); ok {
+				add(m["pairs"])
+			}
 		}
 	}
 	common, _ := c.spec["commonMetadata"].(map[string]any)
-	add(common[key])
-	if key == "annotations" {
-		add(c.kustomization["commonAnnotations"])
-		return names
-	}
-	add(c.kustomization["commonLabels"])
-	labels, _ := c.kustomization["labels"].([]any)
-	for _, l := range labels {
-		if m, ok := l.(map[string]any); ok {
-			add(m["pairs"])
-		}
-	}
-	return names
+	add(common[key]) // the controller's come last
+	return all
 }
 
 // equal compares values. A text with a variable becomes anything.
@@ -191,4 +199,11 @@ func withoutNulls(v any) any {
 		}
 	}
 	return v
+}
+
+// sameNodes is true for values that say the same.
+func sameNodes(a, b []*yaml.Node) bool {
+	var av, bv any
+	list := func(nodes []*yaml.Node) *yaml.Node { return &yaml.Node{Kind: yaml.SequenceNode, Content: nodes} }
+	return list(a).Decode(&av) == nil && list(b).Decode(&bv) == nil && reflect.DeepEqual(av, bv)
 }

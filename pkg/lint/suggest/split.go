@@ -13,7 +13,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
-// kept is a need that keeps its own provider off the cluster.
+// kept is a need that its provider cannot come before.
 type kept struct {
 	coldstart.Need
 	provider coldstart.Provider
@@ -24,82 +24,85 @@ type kept struct {
 
 // split is the way out of one deadlock.
 type split struct {
-	*work
-	old      build.Followed
-	manifest manifest
-	needs    []kept
+	*Draft
+	// owners are the tiers that build what moves; the first is the one that was
+	// asked about.
+	owners []*owner
 	// tiers are the new ones, each behind the one before it.
 	tiers []*newTier
 }
 
-// newTier is a tier that second-order objects move to.
+// newTier is what becomes a tier of its own, of each owner.
 type newTier struct {
-	ref   flux.Ref
-	dir   string
-	users []build.Object
-	// behind are the tiers that it depends on.
-	behind []flux.Ref
-	gate   gate
+	dir, suffix string
+	users       []build.Object // of the first owner
 }
 
 // Split moves the second-order objects of a deadlocked tier down into a tier of
-// their own: the patch for CS001. It is a *Refusal where nothing can be written
-// that is safe.
-func Split(in Input, tier flux.Ref) (Patch, error) {
-	s := &split{work: newWork(in)}
-	err := s.run(tier)
-	if err != nil {
-		return Patch{}, byHand(err, "move %s into a folder and a Kustomization of their own that depends on %s, and let the tiers that depend on %s depend on it too",
-			s.subject(), tier.Name, tier.Name)
+// their own, with each cluster that builds them: the patch for CS001. It is a
+// *Refusal where nothing can be written that is safe.
+func (d *Draft) Split(cluster int, tier flux.Ref) error {
+	c := d.clusters[cluster]
+	followed, outcome := c.followed(tier), c.outcome(tier)
+	if followed == nil || outcome == nil || followed.Result == nil {
+		return refuse("nothing is known of what %s applies", tier.Name)
 	}
-	return s.patch(s.holds(s.needs[0].provider.Tier.Key()))
+	var needs []kept
+	moved := false
+	for _, n := range outcome.Needs {
+		p := c.keeps(*followed, n)
+		if p == nil || n.Kind.Kind == "" {
+			continue
+		}
+		if n.Users = c.staying(tier, n.Users); len(n.Users) == 0 {
+			moved = true // by an earlier step
+			continue
+		}
+		needs = append(needs, kept{Need: n, provider: *p})
+	}
+	if len(needs) == 0 {
+		if moved {
+			return nil
+		}
+		return nothingMoves(outcome)
+	}
+	return d.splitOff(&owner{cluster: c, index: cluster, old: *followed, needs: needs})
 }
 
-func (s *split) run(tier flux.Ref) error {
-	if err := s.find(tier); err != nil {
-		return err
+// splitOff moves what has the needs.
+func (d *Draft) splitOff(first *owner) error {
+	s := &split{Draft: d, owners: []*owner{first}}
+	err := d.step(s.run)
+	return byHand(err, "move %s into a folder and a Kustomization of their own that depends on %s, and let the tiers that depend on %s depend on it too",
+		list(names(first.moved())), first.old.Tier.Name, first.old.Tier.Name)
+}
+
+func (s *split) run() error {
+	for _, step := range []func() error{s.plan, s.findOwners, s.place, s.name, s.move, s.writeTiers, s.writeEdges} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if err := s.plan(); err != nil {
-		return err
+	for _, o := range s.owners {
+		s.writeGates(o)
+		if err := s.moveChecks(o); err != nil {
+			return err
+		}
 	}
-	s.note(s.summary())
-	if err := s.move(); err != nil {
-		return err
-	}
-	if err := s.writeTiers(); err != nil {
-		return err
-	}
-	if err := s.writeEdges(); err != nil {
-		return err
-	}
-	s.writeGates()
-	if err := s.moveChecks(); err != nil {
-		return err
-	}
-	if text := s.pruning(); text != "" {
-		s.note(text)
+	for _, o := range s.owners {
+		s.letFollow(o)
+		if text := s.pruning(o); text != "" {
+			s.note(text)
+		}
 	}
 	return nil
 }
 
-// find finds the deadlock, and the manifest of the tier that is in it.
-func (s *split) find(tier flux.Ref) error {
-	followed, outcome := s.followed(tier), s.outcome(tier)
-	if followed == nil || outcome == nil || followed.Result == nil {
-		return refuse("nothing is known of what %s applies", tier.Name)
-	}
-	s.old = *followed
-	for _, n := range outcome.Needs {
-		if p := s.keeps(n); p != nil && n.Kind.Kind != "" {
-			s.needs = append(s.needs, kept{Need: n, provider: *p})
-		}
-	}
-	if len(s.needs) == 0 {
-		return nothingMoves(outcome)
-	}
-	var err error
-	s.manifest, err = s.tier(tier, "healthChecks", "healthCheckExprs", "path")
-	return err
+// staying are the objects of the tier that no step has moved.
+func (c *cluster) staying(tier flux.Ref, objects []build.Object) []build.Object {
+	return slices.DeleteFunc(slices.Clone(objects), func(o build.Object) bool {
+		return c.homes[home{tier.Key(), coldstart.Key(o.Ref())}].Name != ""
+	})
 }
 
 // nothingMoves is the refusal where no kind is missing.
@@ -120,7 +123,7 @@ func nothingMoves(o *coldstart.Outcome) error {
 
 // keeps is the provider that the need itself keeps off the cluster: one that is
 // known to be, else a chart of unknown content beside it.
-func (s *split) keeps(n coldstart.Need) *coldstart.Provider {
+func (c *cluster) keeps(tier build.Followed, n coldstart.Need) *coldstart.Provider {
 	switch {
 	case n.When == coldstart.Missing:
 		i := slices.IndexFunc(n.Providers, func(p coldstart.Provider) bool { return p.Reach == coldstart.Same || p.Reach == coldstart.Behind })
@@ -128,124 +131,98 @@ func (s *split) keeps(n coldstart.Need) *coldstart.Provider {
 			return &n.Providers[i]
 		}
 	case n.When == coldstart.Perhaps && len(n.Providers) == 0:
-		for _, c := range n.Candidates {
-			if c.Kind == flux.HelmReleaseKind && s.applies(c) {
-				return &coldstart.Provider{How: coldstart.ByChart, Tier: s.old.Tier, Object: c, Stage: build.StageRest, Reach: coldstart.Same}
+		for _, candidate := range n.Candidates {
+			if candidate.Kind == flux.HelmReleaseKind && c.applies(tier.Tier.Key(), candidate) {
+				return &coldstart.Provider{How: coldstart.ByChart, Tier: tier.Tier, Object: candidate, Stage: build.StageRest, Reach: coldstart.Same}
 			}
 		}
 	}
 	return nil
 }
 
-func (s *split) applies(ref flux.Ref) bool {
-	return slices.ContainsFunc(s.old.Result.Objects, func(o build.Object) bool { return same(o.Ref(), ref) })
-}
-
 // plan puts the objects into new tiers.
 func (s *split) plan() error {
+	first := s.owners[0]
 	moves := func(ref flux.Ref) int {
-		return slices.IndexFunc(s.needs, func(k kept) bool {
+		return slices.IndexFunc(first.needs, func(k kept) bool {
 			return slices.ContainsFunc(k.Users, func(o build.Object) bool { return same(o.Ref(), ref) })
 		})
 	}
-	for range s.needs {
-		for i := range s.needs {
-			if on := moves(s.needs[i].provider.Object); on >= 0 && on != i && s.needs[i].level <= s.needs[on].level && s.needs[on].level < len(s.needs) {
-				s.needs[i].level = s.needs[on].level + 1
+	needs := first.needs
+	for range needs {
+		for i := range needs {
+			if on := moves(needs[i].provider.Object); on >= 0 && on != i && needs[i].level <= needs[on].level && needs[on].level < len(needs) {
+				needs[i].level = needs[on].level + 1
 			}
 		}
 	}
-	slices.SortStableFunc(s.needs, func(a, b kept) int { return a.level - b.level })
+	slices.SortStableFunc(needs, func(a, b kept) int { return a.level - b.level })
 	level := -1
-	for i := range s.needs {
-		k := &s.needs[i]
+	for i := range needs {
+		k := &needs[i]
 		if k.level != level {
 			level = k.level
 			s.tiers = append(s.tiers, &newTier{})
 		}
 		k.level = len(s.tiers) - 1
-		s.tiers[k.level].users = append(s.tiers[k.level].users, k.Users...)
-	}
-	if !slices.ContainsFunc(s.old.Result.Objects, func(o build.Object) bool { return !o.Ignored && moves(o.Ref()) < 0 }) {
-		return refuse("nothing would be left in %s", s.old.Tier.Name)
-	}
-	for i, n := range s.tiers {
-		if err := s.name(n); err != nil {
-			return err
-		}
-		s.depend(n, s.old.Tier)
-		if i > 0 {
-			n.behind = []flux.Ref{s.tiers[i-1].ref}
-		}
-		for _, k := range s.needs {
-			if k.level == i && !same(k.provider.Tier, s.old.Tier) {
-				s.depend(n, k.provider.Tier)
+		n := s.tiers[k.level]
+		for _, o := range k.Users {
+			if !slices.ContainsFunc(n.users, func(u build.Object) bool { return same(u.Ref(), o.Ref()) }) {
+				n.users = append(n.users, o)
 			}
 		}
-		key := n.ref.Key()
-		s.parents[key] = s.parents[s.old.Tier.Key()]
-		for _, on := range n.behind {
-			s.edges[key] = append(s.edges[key], on.Key())
-		}
+	}
+	if !slices.ContainsFunc(first.old.Result.Objects, func(o build.Object) bool { return !o.Ignored && moves(o.Ref()) < 0 }) {
+		return refuse("nothing would be left in %s", first.old.Tier.Name)
 	}
 	return nil
 }
 
-func (s *split) depend(n *newTier, on flux.Ref) {
-	if !slices.ContainsFunc(n.behind, func(b flux.Ref) bool { return same(b, on) }) {
-		n.behind = append(n.behind, on)
-	}
-}
-
-func (s *split) last() *newTier { return s.tiers[len(s.tiers)-1] }
-
-// writeEdges lets every tier that depends on the old one depend on the new one
+// writeEdges lets every tier that depends on an old one depend on the new one
 // too: it relied on the old one's Ready for the objects that move.
 func (s *split) writeEdges() error {
-	below := s.last().ref
-	var given, spared []string
-	for _, t := range s.World.Tiers {
-		key := t.Tier.Key()
-		if !slices.Contains(s.edges[key], s.old.Tier.Key()) {
-			continue
-		}
-		if s.waits(below.Key(), key, true) {
-			spared = append(spared, t.Tier.Name)
-			continue
-		}
-		m, err := s.tier(t.Tier, "dependsOn")
-		if err == nil {
-			err = m.addItems(m.at, "dependsOn", dependsOn(t.Tier, below))
-		}
-		if err != nil {
-			return byHand(err, "move %s down into a tier %s, and let %s depend on it", s.subject(), below.Name, t.Tier.Name)
-		}
-		given = append(given, t.Tier.Name)
-		s.edges[key] = append(s.edges[key], below.Key())
+	for _, o := range s.owners {
+		s.note(s.summary(o))
 	}
-	if len(given) > 0 {
-		s.note(fmt.Sprintf("Edges: %s depended on %s, whose Ready stood for these objects too, and so %s on %s as well now.",
-			list(given), s.old.Tier.Name, verb(given, "depends", "depend"), below.Name))
-	}
-	if len(spared) > 0 {
-		s.note(fmt.Sprintf("No edge: %s %s on %s, but %s itself waits for %s.", list(spared), verb(spared, "depends", "depend"), s.old.Tier.Name, below.Name, verb(spared, "it", "them")))
+	for _, o := range s.owners {
+		below := o.last()
+		var given, spared []string
+		for _, key := range o.tiers() {
+			if !slices.Contains(o.edges[key], o.old.Tier.Key()) || o.isNew(key) {
+				continue
+			}
+			name := o.ref(key).Name
+			switch {
+			case slices.Contains(o.edges[key], below.Key()):
+				given = append(given, name) // together with another cluster
+				continue
+			case o.closes(key, below.Key()):
+				spared = append(spared, name)
+				continue
+			}
+			if err := s.addEdge(o.cluster, o.ref(key), below); err != nil {
+				return byHand(err, "move %s down into a tier %s, and let %s depend on it", list(names(o.moved())), below.Name, name)
+			}
+			given = append(given, name)
+		}
+		if len(given) > 0 {
+			s.note(s.in(o.cluster) + fmt.Sprintf("Edges: %s depended on %s, whose Ready stood for these objects too, and so %s on %s as well now.",
+				list(given), o.old.Tier.Name, verb(given, "depends", "depend"), below.Name))
+		}
+		if len(spared) > 0 {
+			s.note(s.in(o.cluster) + fmt.Sprintf("No edge: %s %s on %s, but %s itself waits for %s.",
+				list(spared), verb(spared, "depends", "depend"), o.old.Tier.Name, below.Name, verb(spared, "it", "them")))
+		}
 	}
 	return nil
-}
-
-func verb(of []string, one, many string) string {
-	if len(of) == 1 {
-		return one
-	}
-	return many
 }
 
 // writeGates lets the tiers that bring the kinds prove it. A gate that cannot be
 // written leaves a race that a retry heals, and no deadlock.
-func (s *split) writeGates() {
+func (s *split) writeGates(o *owner) {
 	var order []flux.Ref
 	byTier := map[string][]brought{}
-	for _, k := range s.needs {
+	for _, k := range o.needs {
 		if k.level > 0 {
 			continue // in the manifest of a new tier
 		}
@@ -256,62 +233,35 @@ func (s *split) writeGates() {
 		byTier[key] = append(byTier[key], brought{k.provider, k.Kind})
 	}
 	for _, tier := range order {
-		g, err := s.gateFor(tier, byTier[tier.Key()])
-		switch {
-		case err != nil:
-		case g.empty():
-			s.note(fmt.Sprintf("Gate: the Ready of %s proves already that the kinds are there. It holds %s.", tier.Name, count(s.holds(tier.Key()), "tier")))
-		default:
-			err = s.writeGate(tier, g)
-		}
-		if err != nil {
-			s.note(fmt.Sprintf("No gate: %s is Ready before the kinds are there, and %s may need a retry. A gate %v.", tier.Name, s.tiers[0].ref.Name, err))
+		if err := s.prove(o.cluster, tier, byTier[tier.Key()], false); err != nil {
+			s.note(s.in(o.cluster) + fmt.Sprintf("No gate: %s is Ready before the kinds are there, and %s may need a retry. A gate %v.", tier.Name, o.refs[0].Name, err))
 		}
 	}
 }
 
-// subject names what moves.
-func (s *split) subject() string {
-	if len(s.needs) == 0 {
-		return "the second-order objects"
-	}
-	return list(s.moved())
-}
-
-func (s *split) summary() string {
+func (s *split) summary(o *owner) string {
 	var parts []string
-	for _, n := range s.tiers {
-		var objects, behind []string
-		for _, o := range n.users {
-			objects = append(objects, o.String())
-		}
-		for _, b := range n.behind {
+	for i, n := range s.tiers {
+		var behind []string
+		for _, b := range o.behind[i] {
 			behind = append(behind, b.Name)
 		}
+		objects := names(o.users[i])
 		parts = append(parts, fmt.Sprintf("%s down from %s into %s, a tier of %s own built from %s, which depends on %s",
-			list(objects), s.old.Tier.Name, n.ref.Name, verb(objects, "its", "their"), n.dir, list(behind)))
+			list(objects), o.old.Tier.Name, o.refs[i].Name, verb(objects, "its", "their"), n.dir, list(behind)))
 	}
-	return "Moves " + strings.Join(parts, "; ") + "."
+	return s.in(o.cluster) + "Moves " + strings.Join(parts, "; ") + "."
 }
 
 // pruning is what becomes of the objects on a cluster that has them. The new
 // tier depends on the old one, so that Flux deletes first and creates after.
-func (s *split) pruning() string {
-	if !specOf(s.old).Prune {
+func (s *split) pruning(o *owner) string {
+	if !specOf(o.old).Prune {
 		return ""
 	}
-	return fmt.Sprintf("Mind a cluster that runs already: %[1]s prunes what it no longer builds, so there %[2]s %[3]s deleted, and created again by %[4]s only after that. "+
+	moved := names(o.moved())
+	return s.in(o.cluster) + fmt.Sprintf("Mind a cluster that runs already: %[1]s prunes what it no longer builds, so there %[2]s %[3]s deleted, and created again by %[4]s only after that. "+
 		"To keep %[5]s, go in two steps: first commit the annotation %[6]s/prune: disabled on %[5]s and wait until %[1]s is Ready at that commit; "+
 		"then apply this patch, and take the annotation away again once %[4]s is Ready. A cluster that never had %[5]s loses nothing.",
-		s.old.Tier.Name, s.subject(), verb(s.moved(), "is", "are"), s.last().ref.Name, verb(s.moved(), "it", "them"), flux.KustomizeGroup)
-}
-
-func (s *split) moved() []string {
-	var all []string
-	for _, k := range s.needs {
-		for _, o := range k.Users {
-			all = append(all, o.String())
-		}
-	}
-	return all
+		o.old.Tier.Name, list(moved), verb(moved, "is", "are"), o.last().Name, verb(moved, "it", "them"), flux.KustomizeGroup)
 }

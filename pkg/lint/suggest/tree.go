@@ -5,14 +5,11 @@ package suggest
 
 import (
 	"io/fs"
+	"maps"
 	"path"
-	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/konfig"
-
-	"github.com/kubestandup/kubestandup/pkg/build"
 )
 
 // tree is the working tree with the edits that were made so far.
@@ -32,6 +29,9 @@ func (t *tree) open(name string) (*file, error) {
 	if f, ok := t.files[name]; ok {
 		return f, nil
 	}
+	if t.real(name) != name {
+		return nil, refuse("%s is reached through a symbolic link", name)
+	}
 	if !fs.ValidPath(name) {
 		return nil, refuse("%s is not a path of the repository", name)
 	}
@@ -44,7 +44,20 @@ func (t *tree) open(name string) (*file, error) {
 	return t.files[name], nil
 }
 
-func (t *tree) create(name, content string) { t.files[name] = newFile(name, content) }
+func (t *tree) create(name, content string) *file {
+	t.files[name] = newFile(name, content)
+	return t.files[name]
+}
+
+// makes is true for a folder in which an edit has created a file.
+func (t *tree) makes(dir string) bool {
+	for name := range t.files {
+		if _, existed := t.before[name]; !existed && path.Dir(name) == dir {
+			return true
+		}
+	}
+	return false
+}
 
 func (t *tree) exists(name string) bool {
 	_, err := fs.Stat(t.disk, name)
@@ -62,114 +75,80 @@ func (t *tree) kustomization(dir string) string {
 	return ""
 }
 
-// part is one way in which a build comes to a file.
-type part struct {
-	file string
-	// by is the kustomization file that names it in its resources; empty where
-	// Flux finds it by itself, in a folder that has none.
-	by string
-	// component is true below a kustomize component.
-	component bool
+// saved is what was edited up to a moment.
+type saved struct {
+	files map[string]*file
+	lines map[*file][]string
 }
 
-// walker collects the files of one build, as kustomize and Flux's generator
-// (fluxcd/pkg/kustomize kustomize_generator.go scanManifests) come to them.
-type walker struct {
-	tree  *tree
-	parts []part
-	open  []string // the folders that are being walked, against cycles
+// save keeps what was edited. Edits replace lines, and do not change them in
+// place.
+func (t *tree) save() saved {
+	s := saved{maps.Clone(t.files), map[*file][]string{}}
+	for _, f := range t.files {
+		s.lines[f] = f.lines
+	}
+	return s
 }
 
-// parts are the files that a tier is built from.
-func (t *tree) parts(tier build.Followed) []part {
-	if tier.Outside != nil || tier.Kustomization == nil {
-		return nil
-	}
-	w := &walker{tree: t}
-	dir := pathOf(tier)
-	if t.kustomization(dir) == "" {
-		w.scan(dir)
-	} else {
-		w.folder(dir, false)
-	}
-	spec, _ := tier.Kustomization.Object["spec"].(map[string]any)
-	components, _ := spec["components"].([]any)
-	for _, c := range components {
-		if name, ok := c.(string); ok {
-			w.entry("", path.Join(dir, name), true)
+func (t *tree) restore(s saved) {
+	for name, f := range t.files {
+		if s.files[name] == nil {
+			// Whoever still holds it finds it as it is on disk.
+			f.lines = newFile(name, t.before[name]).lines
 		}
 	}
-	return w.parts
+	t.files = maps.Clone(s.files)
+	for f, lines := range s.lines {
+		f.lines = lines
+	}
 }
 
-// pathOf is the folder of a tier, relative to the root: the way that
-// filepath-securejoin, which Flux uses, reads it.
-func pathOf(tier build.Followed) string {
-	spec, _ := tier.Kustomization.Object["spec"].(map[string]any)
-	name, _ := spec["path"].(string)
-	if name = strings.TrimPrefix(path.Clean("/"+name), "/"); name == "" {
-		return "."
+func (t *tree) changed() bool {
+	for name, f := range t.files {
+		if before, existed := t.before[name]; !existed || f.content() != before {
+			return true
+		}
+	}
+	return false
+}
+
+// real is the file that a name leads to, where a folder on the way, or the file
+// itself, is a symbolic link. A link that cannot be followed stays as it is.
+func (t *tree) real(name string) string {
+	const enough = 40
+	links, ok := t.disk.(fs.ReadLinkFS)
+	if !ok || !fs.ValidPath(name) {
+		return name
+	}
+	done, rest := ".", name
+	for range enough {
+		var first string
+		if first, rest, _ = strings.Cut(rest, "/"); first == "" {
+			return done
+		}
+		next := path.Join(done, first)
+		info, err := links.Lstat(next)
+		if err != nil {
+			return path.Join(next, rest)
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			done = next
+			if rest == "" {
+				return done
+			}
+			continue
+		}
+		target, err := links.ReadLink(next)
+		if err != nil || path.IsAbs(target) {
+			return path.Join(next, rest)
+		}
+		if rest = path.Join(path.Join(done, target), rest); !fs.ValidPath(rest) {
+			return name
+		}
+		done = "."
 	}
 	return name
-}
-
-// scan takes what Flux takes of a folder without a kustomization file.
-func (w *walker) scan(dir string) {
-	entries, err := fs.ReadDir(w.tree.disk, dir)
-	if err != nil {
-		return
-	}
-	for _, entry := range entries {
-		name := path.Join(dir, entry.Name())
-		switch ext := path.Ext(name); {
-		case entry.IsDir() && w.tree.kustomization(name) != "":
-			w.folder(name, false)
-		case entry.IsDir() && entry.Name() != ".git":
-			w.scan(name)
-		case ext == ".yaml" || ext == ".yml":
-			w.parts = append(w.parts, part{file: name})
-		}
-	}
-}
-
-// folder takes what a kustomization file names.
-func (w *walker) folder(dir string, component bool) {
-	name := w.tree.kustomization(dir)
-	if name == "" || slices.Contains(w.open, dir) {
-		return
-	}
-	w.open = append(w.open, dir)
-	defer func() { w.open = w.open[:len(w.open)-1] }()
-	content, err := fs.ReadFile(w.tree.disk, name)
-	if err != nil {
-		return
-	}
-	var listed struct {
-		Resources, Bases, Components []string
-	}
-	if yaml.Unmarshal(content, &listed) != nil {
-		return
-	}
-	for _, entry := range slices.Concat(listed.Resources, listed.Bases) {
-		w.entry(name, path.Join(dir, entry), component)
-	}
-	for _, entry := range listed.Components {
-		w.entry(name, path.Join(dir, entry), true)
-	}
-}
-
-func (w *walker) entry(by, name string, component bool) {
-	if !fs.ValidPath(name) {
-		return // a URL, or outside of the tree
-	}
-	info, err := fs.Stat(w.tree.disk, name)
-	switch {
-	case err != nil:
-	case info.IsDir():
-		w.folder(name, component)
-	default:
-		w.parts = append(w.parts, part{file: name, by: by, component: component})
-	}
 }
 
 // takes is true where a tier that builds dir takes up what is put into a new
