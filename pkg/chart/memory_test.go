@@ -50,8 +50,10 @@ func bombs() map[string]struct {
 		"a deep cycle":   {`{{ $d := dict }}{{ $_ := set $d "d" (list (dict "e" $d)) }}{{ toYamlPretty $d }}`, "toYamlPretty gets more than", ""},
 		"a copied cycle": {`{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ $e := deepCopy $d }}`, "deepCopy gets more than", ""},
 		"templates":      {deep + `{{ template "a" . }}`, "exceeded maximum template depth", ""},
-		"templates in includes": {`{{ define "b" }}{{ if lt .n 90000 }}{{ template "b" (dict "n" (add1 .n)) }}{{ else }}{{ include "b" (dict "n" 0) }}{{ end }}{{ end }}{{ template "b" (dict "n" 0) }}`,
-			"MiB of memory to be rendered", ""},
+		"templates in includes": {
+			`{{ define "b" }}{{ if lt .n 90000 }}{{ template "b" (dict "n" (add1 .n)) }}{{ else }}{{ include "b" (dict "n" 0) }}{{ end }}{{ end }}{{ template "b" (dict "n" 0) }}`,
+			"MiB of memory to be rendered", "",
+		},
 	}
 }
 

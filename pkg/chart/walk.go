@@ -84,11 +84,11 @@ func copying() []string { return []string{"join", "replace", "wrapWith"} }
 
 func checkCopies(name string, args []reflect.Value) error {
 	var size float64
-	switch {
-	case name == "replace": // old, new, in
+	switch name {
+	case "replace": // old, new, in
 		old, with, in := args[0].String(), args[1].String(), args[2].String()
 		size = float64(strings.Count(in, old)) * float64(len(with))
-	case name == "wrapWith": // length, separator, text
+	case "wrapWith": // length, separator, text
 		size = float64(args[1].Len()) * float64(args[2].Len())
 	default: // separator, list
 		list := args[1]

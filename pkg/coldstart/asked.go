@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -51,12 +51,12 @@ func (m *model) resource(kind schema.GroupVersionKind) string {
 // asked says which objects the API server asks the webhook about (kubernetes
 // staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook generic/webhook.go
 // ShouldCallHook). Where that is not to be told, it answers no.
-func (m *model) asked(spec *admissionv1.ValidatingWebhook) func(*admitted) bool {
+func (m *model) asked(spec *admissionregistrationv1.ValidatingWebhook) func(*admitted) bool {
 	object, space := selector(spec.ObjectSelector), selector(spec.NamespaceSelector)
-	equivalent := spec.MatchPolicy == nil || *spec.MatchPolicy == admissionv1.Equivalent
+	equivalent := spec.MatchPolicy == nil || *spec.MatchPolicy == admissionregistrationv1.Equivalent
 	return func(a *admitted) bool {
-		if a.kind.Group == admissionv1.GroupName || !object.Matches(a.labels) ||
-			!slices.ContainsFunc(spec.Rules, func(r admissionv1.RuleWithOperations) bool { return ruled(&r, a, equivalent) }) {
+		if a.kind.Group == admissionregistrationv1.GroupName || !object.Matches(a.labels) ||
+			!slices.ContainsFunc(spec.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return ruled(&r, a, equivalent) }) {
 			return false
 		}
 		if space.Empty() {
@@ -95,12 +95,12 @@ func selector(of *metav1.LabelSelector) labels.Selector {
 
 // ruled is Matches of apiserver's pkg/admission/plugin/webhook/predicates/rules,
 // for an object that is created.
-func ruled(r *admissionv1.RuleWithOperations, a *admitted, equivalent bool) bool {
+func ruled(r *admissionregistrationv1.RuleWithOperations, a *admitted, equivalent bool) bool {
 	has := func(list []string, value string) bool {
 		return slices.Contains(list, "*") || slices.Contains(list, value)
 	}
-	scoped := r.Scope == nil || *r.Scope == admissionv1.AllScopes || (*r.Scope == admissionv1.NamespacedScope) == a.namespaced
-	created := slices.Contains(r.Operations, admissionv1.Create) || slices.Contains(r.Operations, admissionv1.OperationAll)
+	scoped := r.Scope == nil || *r.Scope == admissionregistrationv1.AllScopes || (*r.Scope == admissionregistrationv1.NamespacedScope) == a.namespaced
+	created := slices.Contains(r.Operations, admissionregistrationv1.Create) || slices.Contains(r.Operations, admissionregistrationv1.OperationAll)
 	return scoped && created && has(r.APIGroups, a.kind.Group) && (equivalent || has(r.APIVersions, a.kind.Version)) &&
 		slices.ContainsFunc(r.Resources, func(resource string) bool {
 			plural, sub, isSub := strings.Cut(resource, "/")

@@ -6,7 +6,7 @@ package coldstart
 import (
 	"slices"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -36,11 +36,11 @@ type webhook struct {
 func (m *model) findWebhooks() {
 	for _, i := range m.items {
 		gk := i.GroupVersionKind().GroupKind()
-		if gk.Group != admissionv1.GroupName || gk.Kind != "ValidatingWebhookConfiguration" && gk.Kind != "MutatingWebhookConfiguration" {
+		if gk.Group != admissionregistrationv1.GroupName || gk.Kind != "ValidatingWebhookConfiguration" && gk.Kind != "MutatingWebhookConfiguration" {
 			continue
 		}
 		// What both kinds have in common.
-		var config admissionv1.ValidatingWebhookConfiguration
+		var config admissionregistrationv1.ValidatingWebhookConfiguration
 		decode(i.Unstructured, &config)
 		for k := range config.Webhooks {
 			if h := m.webhook(i, &config.Webhooks[k]); h != nil {
@@ -65,9 +65,9 @@ func (m *model) findWebhooks() {
 
 // webhook is nil for one that lets pass what nobody answers for, and for one of
 // which the tiers do not bring what answers.
-func (m *model) webhook(i *item, spec *admissionv1.ValidatingWebhook) *webhook {
+func (m *model) webhook(i *item, spec *admissionregistrationv1.ValidatingWebhook) *webhook {
 	service := spec.ClientConfig.Service
-	if service == nil || spec.FailurePolicy != nil && *spec.FailurePolicy == admissionv1.Ignore || len(spec.MatchConditions) > 0 {
+	if service == nil || spec.FailurePolicy != nil && *spec.FailurePolicy == admissionregistrationv1.Ignore || len(spec.MatchConditions) > 0 {
 		// CEL may exempt any object.
 		return nil
 	}
@@ -146,18 +146,18 @@ func (m *model) wireWebhooks() bool {
 // pkg/apis/admissionregistration/validation, v1.37.2).
 func (m *model) wireSideEffects(t *tier, o build.Object) {
 	gvk := o.GroupVersionKind()
-	if gvk.Group != admissionv1.GroupName || gvk.Kind != "ValidatingWebhookConfiguration" && gvk.Kind != "MutatingWebhookConfiguration" {
+	if gvk.Group != admissionregistrationv1.GroupName || gvk.Kind != "ValidatingWebhookConfiguration" && gvk.Kind != "MutatingWebhookConfiguration" {
 		return
 	}
-	var config admissionv1.ValidatingWebhookConfiguration
+	var config admissionregistrationv1.ValidatingWebhookConfiguration
 	decode(o.Unstructured, &config)
 	for i := range config.Webhooks {
 		w := &config.Webhooks[i]
-		var effects admissionv1.SideEffectClass
+		var effects admissionregistrationv1.SideEffectClass
 		if w.SideEffects != nil {
 			effects = *w.SideEffects
 		}
-		if effects != admissionv1.SideEffectClassNone && effects != admissionv1.SideEffectClassNoneOnDryRun {
+		if effects != admissionregistrationv1.SideEffectClassNone && effects != admissionregistrationv1.SideEffectClassNoneOnDryRun {
 			h := &webhook{name: w.Name, config: o.Ref(), refused: true}
 			m.addNeed(t, need{stage: o.Stage, needed: needed{object: o.Ref(), hook: h}, fact: m.impossible(), certain: true}, o)
 			return

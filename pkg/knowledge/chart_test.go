@@ -216,8 +216,10 @@ func TestSplitSkips(t *testing.T) {
 }
 
 func TestWebhooks(t *testing.T) {
-	c := knowledge.Chart{Name: "c", Groups: []string{"a.example.com"}, Switches: []knowledge.Switch{{Path: "crds"}},
-		Webhooks: &knowledge.Webhooks{Groups: []string{"a.example.com"}, Switches: []knowledge.Switch{{Path: "hooks", Default: true}}}}
+	c := knowledge.Chart{
+		Name: "c", Groups: []string{"a.example.com"}, Switches: []knowledge.Switch{{Path: "crds"}},
+		Webhooks: &knowledge.Webhooks{Groups: []string{"a.example.com"}, Switches: []knowledge.Switch{{Path: "hooks", Default: true}}},
+	}
 	for name, tt := range map[string]struct {
 		values map[string]any
 		want   bool

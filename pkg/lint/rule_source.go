@@ -184,7 +184,7 @@ func (l *look) reportSource(m *sourceless) finding.Finding {
 	for _, u := range m.users {
 		f.Causes = append(f.Causes, fmt.Sprintf("%s names it", l.place(u.tier, u.object)))
 	}
-	f.Fix = fmt.Sprintf("Apply a %s of that name and namespace, in a tier that comes before, or mend the name.", m.source.Kind)
+	f.Fix = fmt.Sprintf("Apply %s %s of that name and namespace, in a tier that comes before, or mend the name.", article(m.source.Kind), m.source.Kind)
 	if near := l.nearSource(m.source); near.Name != "" {
 		f.Fix = fmt.Sprintf("Did you mean %s? A namespace that is not given is that of what names the source.", near)
 	}

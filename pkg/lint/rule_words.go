@@ -214,3 +214,10 @@ func sorted(words []string) []string {
 	slices.Sort(words)
 	return words
 }
+
+func article(word string) string {
+	if strings.ContainsAny(word[:min(1, len(word))], "AEIOUaeiou") {
+		return "an"
+	}
+	return "a"
+}

@@ -70,19 +70,13 @@ func (l *look) waits(o *coldstart.Outcome, named map[flux.Ref]bool) (causes []st
 		switch {
 		case named[coldstart.Key(ref)], other != nil && other.Verdict != coldstart.Suspended:
 			return nil, false
-		case other != nil || l.suspended(ref):
+		case other != nil:
 			causes = append(causes, fmt.Sprintf("it waits for %s, which git suspends", l.place(o.Tier, ref)))
 		default:
 			causes = append(causes, fmt.Sprintf("it waits for %s, which never becomes Ready: what that needs comes only after this tier, or not at all", l.place(o.Tier, ref)))
 		}
 	}
 	return causes, true
-}
-
-// suspended is true of a HelmRelease that git suspends.
-func (l *look) suspended(release flux.Ref) bool {
-	n := l.Graph.Node(release)
-	return n != nil && n.Suspended
 }
 
 func (l *look) stuckForEver(o *coldstart.Outcome, what string, causes []string) finding.Finding {

@@ -55,9 +55,19 @@ func (l *look) chartCRDs(ctx context.Context) (Check, error) {
 			said = append(said, message)
 		}
 		errs = append(errs, err)
+		if isRunning(err) {
+			break
+		}
 	}
 	c.Message = strings.Join(said, "; ")
 	return c, errors.Join(errs...)
+}
+
+// isRunning is true where a template goes on although nobody waits for it any
+// more: it takes memory until this program ends.
+func isRunning(err error) bool {
+	var still interface{ Running() bool }
+	return errors.As(err, &still) && still.Running()
 }
 
 // wouldBe is what a tier would apply that has not run yet: on a cold cluster

@@ -42,7 +42,7 @@ func (d *Draft) writeSpec(c *cluster, tier flux.Ref, g gate) error {
 		return err
 	}
 	for _, is := range defs {
-		if err := g.fits(is, tier); err != nil {
+		if err := g.fits(is); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (d *Draft) writeSpec(c *cluster, tier flux.Ref, g gate) error {
 
 // fits refuses a gate that another cluster, which shares the manifest, could not
 // pass.
-func (g gate) fits(is def, tier flux.Ref) error {
+func (g gate) fits(is def) error {
 	followed := is.followed(is.tier)
 	if followed == nil {
 		return nil // new, and like the others

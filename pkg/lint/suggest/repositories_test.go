@@ -200,7 +200,8 @@ metadata: {name: a, namespace: media}
 // TestFleet: both clusters are mended by one patch, whether one was asked for or
 // both; what an annotation hides is left alone.
 func TestFleet(t *testing.T) {
-	second := strings.ReplaceAll(fleet[:strings.Index(fleet, "-- config/")], "clusters/a", "clusters/b")
+	first, _, _ := strings.Cut(fleet, "-- config/")
+	second := strings.ReplaceAll(first, "clusters/a", "clusters/b")
 	run := func(t *testing.T, text string, entries ...string) (string, *lint.Report) {
 		t.Helper()
 		dir := suggest.Unpack(t, text)
