@@ -15,7 +15,8 @@ TEST_P       ?= 2
 TEST_PARALLEL ?= 4
 TEST_TIMEOUT ?= 40m
 TEST_FLAGS   ?=
-TESTS        ?= ./...
+# The longest first, so that the rest runs beside it.
+TESTS        ?= ./test/e2e ./test/cluster ./...
 
 # One way to compile, which test/cluster uses for the programs too: then the
 # build cache holds each package once.

@@ -99,6 +99,12 @@ func (m *model) blockers(t *tier) []flux.Ref {
 			refs = append(refs, p.Tier)
 		}
 	}
+	if source, made := m.sourceOf(t); made && !m.held[source] {
+		at := build.SourceOf(t.Kustomization)
+		for _, i := range m.objects[id{flux.SourceGroup, at.Kind, at.Namespace, at.Name}] {
+			refs = append(refs, i.tier.Tier)
+		}
+	}
 	return refs
 }
 

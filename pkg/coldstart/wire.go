@@ -28,6 +28,9 @@ func (m *model) wire(t *tier) {
 	for _, d := range t.spec.DependsOn {
 		m.need(t.attempt, m.dependency(t, d.Namespace, d.Name))
 	}
+	if source, made := m.sourceOf(t); made {
+		m.need(t.attempt, source)
+	}
 	if t.broken {
 		m.forbid(t.built)
 	}
@@ -37,6 +40,17 @@ func (m *model) wire(t *tier) {
 	m.wireVariables(t)
 	m.wireStages(t)
 	m.wireHealth(t)
+}
+
+// sourceOf is when the source of the tier is there; false where no tier applies
+// it, and for that of a root.
+func (m *model) sourceOf(t *tier) (fact, bool) {
+	if t.Kustomization == nil {
+		return 0, false
+	}
+	source := build.SourceOf(t.Kustomization)
+	f, made := m.exists[id{flux.SourceGroup, source.Kind, source.Namespace, source.Name}]
+	return f, made && !m.rootSource(source)
 }
 
 // dependency is when a tier that another one depends on is Ready. A readyExpr

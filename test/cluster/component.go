@@ -90,8 +90,7 @@ func (c *Cluster) apiServerCommand() command {
 			"--service-account-signing-key-file", c.file("pki", "sa.key"),
 			"--service-account-issuer", "https://kubernetes.default.svc",
 			"--service-cluster-ip-range", "10.0.0.0/24",
-			// Pods need no token mounted: nothing runs in them.
-			"--disable-admission-plugins", "ServiceAccount",
+			"--disable-admission-plugins", c.admissionOff(),
 			"--endpoint-reconciler-type", "none",
 			// With these it can be told from an impostor by the servers it
 			// aggregates, as in a cluster that kubeadm made.
@@ -111,6 +110,17 @@ func (c *Cluster) apiServerCommand() command {
 		},
 		health: c.URL() + "/readyz",
 	}
+}
+
+// admissionOff names the plugins that are not asked. Pods need no token mounted,
+// for nothing runs in them, and where nobody makes them none has a
+// ServiceAccount; but a test may want to be refused one that has not.
+func (c *Cluster) admissionOff() string {
+	const accounts = "ServiceAccount"
+	if slices.Contains(c.options.Args[APIServer], "--enable-admission-plugins="+accounts) {
+		return ""
+	}
+	return accounts
 }
 
 func (c *Cluster) fluxCommand(comp Component) command {

@@ -175,6 +175,7 @@ func coldCluster(t *testing.T, c *cluster.Cluster) *shell {
 		t.Fatal(err)
 	}
 	sh := shellFor(t, c)
+	sh.throughKubectl = true
 	sh.dir = filepath.Join(t.TempDir(), "gitops", "clusters", "demo")
 	for _, dir := range []string{sh.dir, filepath.Join(sh.dir, "..", "..", ".git")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -380,7 +380,7 @@ func cannotBeApplied(t *testing.T, c *cluster.Cluster, named []string) {
 		o.holds(t, o.stdout, "crd-too-big CustomResourceDefinition/larges.cannot.example.com", "1 refused")
 		s.ours(t, "smalls")
 	}
-	o := s.crds(t, 1, "{crds: {install: true}, clash: true}", "--timeout", "1m")
+	o := s.crds(t, 1, "{crds: {install: true}, clash: true}", "--timeout", "3m")
 	o.holds(t, o.stderr, `CRD clashes.cannot.example.com will not be Established: `)
 
 	// One that is going away is not applied again, which would bring it back

@@ -23,7 +23,7 @@ func TestColdStart_CDI(t *testing.T) {
 	options := coldOptions()
 	options.Components = append(options.Components, cluster.HelmController)
 	c := cluster.New(t, options)
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
 	broken := coldMission(t, c, "m1", "mission-before")
 	split, gated := coldMission(t, c, "m2", "mission-split"), coldMission(t, c, "m3", "mission-gated")
@@ -31,7 +31,7 @@ func TestColdStart_CDI(t *testing.T) {
 	tally := coldTally{agreed: map[coldstart.Verdict]int{}}
 
 	bootstrap(ctx, t, c, []*coldRepo{coldClock(c), broken})
-	if err := w.standstill(ctx, c.Client(), 3, every); err != nil {
+	if err := w.standstill(ctx, c.Client(), coldAttempts, every); err != nil {
 		t.Fatal(err)
 	}
 	before := w.outcomes(broken)
@@ -70,7 +70,7 @@ func TestColdStart_CDI(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.restart()
-	if err := w.standstill(ctx, c.Client(), 3, every); err != nil {
+	if err := w.standstill(ctx, c.Client(), coldAttempts, every); err != nil {
 		t.Fatal(err)
 	}
 	after := w.outcomes(split)

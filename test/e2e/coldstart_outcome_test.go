@@ -148,9 +148,10 @@ func describeCold(all map[string]coldOutcome) string {
 func cannotRun() map[string]string {
 	const (
 		gatekeeper = "Gatekeeper would have to run"
-		network    = "its chart is on the network"
+		network    = "what it needs is on the network"
 		others     = "it needs the repository of somebody else"
 		volumes    = "nothing provisions volumes here"
+		answers    = "its webhook would have to answer"
 		cdi        = "it has a test of its own, with the real operator"
 	)
 	return map[string]string{
@@ -165,6 +166,22 @@ func cannotRun() map[string]string {
 		"cs005-chart-without-crds":             network,
 		"cs005-not-needed":                     network,
 		"cs005-switched-on":                    network,
+		"build001-included":                    others,
+		"build002-remote-definitions":          network,
+		"build002-remote-namespace":            network,
+		"build002-remote-others":               network,
+		"build004-unknown":                     "its values are made by hand",
+		"dg010-no-wait":                        network,
+		"cs001-beside-another-repository":      others,
+		"cs002-below-another-repository":       others,
+		"cs002-definitions-elsewhere":          others,
+		"hg002-unknown-content":                others,
+		"cs014-either-order":                   "it may end either way, and never",
+		"cs014-known-chart":                    network,
+		"cs014-known-chart-gated":              network,
+		"cs014-known-chart-no-edge":            network,
+		"cs014-gate":                           answers,
+		"cs014-no-gate":                        answers,
 		"cs007-decrypted":                      "nobody has its key",
 		"dep-05-outside":                       others,
 		"dep-07-cross-source":                  others,
@@ -172,8 +189,11 @@ func cannotRun() map[string]string {
 		"dg008-self-served-source":             others,
 		"hg001-operator-that-registers":        "Cilium would have to run",
 		"kst-05-bound-at-once":                 volumes,
+		"kst-05-class-of-a-chart":              volumes,
+		"kst-05-default-class":                 volumes,
+		"kst-05-default-class-at-once":         volumes,
+		"kst-05-waiting-class-of-a-chart":      volumes,
 		"kst-05-mounted":                       volumes,
-		"kst-05-unbound-claim":                 "that its claim never binds is a finding, and no part of a prediction",
 		"mission-before":                       cdi,
 		"mission-split":                        cdi,
 		"mission-gated":                        cdi,

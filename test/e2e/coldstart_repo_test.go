@@ -63,6 +63,7 @@ func newColdRepo(id, name, url string, files cluster.Files) *coldRepo {
 		if path == gotkSync {
 			text = sourceURL.ReplaceAllLiteralString(text, "url: "+url)
 		}
+		text = strings.ReplaceAll(text, "https://git.example.com/fleet.git", url) // other sources of the same repository
 		moved[path] = withRetry(text)
 	}
 	return &coldRepo{id: id, name: name, files: moved}
@@ -134,12 +135,20 @@ const fixtureDir = "../../pkg/lint/testdata/repositories"
 
 // coldFixtures are the repositories of the lint rules that can come up here. Of
 // those that can, the ones of deadlocks and races; with COLDSTART=all in the
-// environment all, which takes a machine of two cores some minutes.
+// environment all, which takes a machine of two cores some minutes; with another
+// COLDSTART, which is a regular expression, those whose names it matches.
 func coldFixtures(t *testing.T, c *cluster.Cluster) []*coldRepo {
 	t.Helper()
 	names, err := fs.Glob(os.DirFS(fixtureDir), "*.txtar")
 	if err != nil {
 		t.Fatal(err)
+	}
+	chosen := deadlockOrRace
+	switch which := os.Getenv("COLDSTART"); {
+	case which == "all":
+		chosen = regexp.MustCompile("")
+	case which != "":
+		chosen = regexp.MustCompile(which)
 	}
 	left := cannotRun()
 	var repos []*coldRepo
@@ -149,7 +158,7 @@ func coldFixtures(t *testing.T, c *cluster.Cluster) []*coldRepo {
 			delete(left, name)
 			continue
 		}
-		if os.Getenv("COLDSTART") != "all" && !deadlockOrRace.MatchString(name) {
+		if !chosen.MatchString(name) {
 			continue
 		}
 		id := fmt.Sprintf("f%02d", i)
@@ -159,6 +168,13 @@ func coldFixtures(t *testing.T, c *cluster.Cluster) []*coldRepo {
 		t.Errorf("%s is not among the fixtures: take it off the list", name)
 	}
 	return repos
+}
+
+// someFixtures is true where COLDSTART names those that are looked at, and
+// nothing else is.
+func someFixtures() bool {
+	which := os.Getenv("COLDSTART")
+	return which != "" && which != "all"
 }
 
 func readFixture(t *testing.T, name string) cluster.Files {

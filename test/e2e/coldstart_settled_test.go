@@ -21,7 +21,7 @@ import (
 // standstill waits until nothing can change by itself: every tier is Ready,
 // suspended, waits for one that is not Ready, or has failed so many times with
 // everything that there is. A repository of which ends is true is done with
-// after three such failures: its outcome is kept, and it is put to rest, for
+// after coldAttempts such failures: its outcome is kept, and it is put to rest, for
 // every retry costs the others time.
 func (w *coldWatch) standstill(ctx context.Context, c client.Client, attempts int, ends func(*coldRepo) bool) error {
 	for {
@@ -35,7 +35,7 @@ func (w *coldWatch) standstill(ctx context.Context, c client.Client, attempts in
 					continue
 				}
 				moving = append(moving, w.moving(r, attempts)...)
-				if ends(r) && len(w.moving(r, 3)) == 0 {
+				if ends(r) && len(w.moving(r, coldAttempts)) == 0 {
 					final = append(final, r)
 				}
 			}

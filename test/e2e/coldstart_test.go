@@ -22,11 +22,17 @@ import (
 const (
 	coldGenerated = 16
 	// coldRetry is how often everything that failed or waits is tried again.
-	coldRetry = "8s"
+	coldRetry = "12s"
 	// coldRequeue is how often it is looked whether a dependency is Ready.
-	coldRequeue = "3s"
-	coldTick    = "3s"
-	clockRepo   = "clock"
+	coldRequeue = "10s"
+	// coldTick is between two ticks of the clock: three are longer than the time
+	// between two looks, and four than that between two attempts.
+	coldTick = "4s"
+	// coldAttempts are those that a tier must have begun, and failed, after the last
+	// thing of its repository that came to be. One would do if nothing was forgotten
+	// of what may let a tier go on.
+	coldAttempts = 2
+	clockRepo    = "clock"
 )
 
 // TestColdStart: many repositories come up at once on one empty control plane,
@@ -35,7 +41,7 @@ func TestColdStart(t *testing.T) {
 	t.Parallel()
 	c := cluster.New(t, coldOptions())
 	repos := slices.Concat(coldFixtures(t, c), coldSeeds(t, c.RepoURL))
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
 
 	began := time.Now()
@@ -56,7 +62,7 @@ func TestColdStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.restart()
-	if err := w.standstill(ctx, c.Client(), 3, every); err != nil {
+	if err := w.standstill(ctx, c.Client(), coldAttempts, every); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%s: end", time.Since(began).Round(time.Second))
@@ -66,6 +72,9 @@ func TestColdStart(t *testing.T) {
 			p := predict(t, r)
 			p.compare(t, r, before[r.id], w.outcomes(r), &tally)
 		})
+	}
+	if someFixtures() {
+		return
 	}
 	for verdict, least := range map[coldstart.Verdict]int{coldstart.AtOnce: 50, coldstart.ByRetry: 12, coldstart.Never: 25, coldstart.Blocked: 20} {
 		if tally.agreed[verdict] < least {
@@ -83,6 +92,7 @@ func coldOptions() cluster.Options {
 		Components: cluster.DefaultComponents(),
 		Kubelet:    true,
 		Args: map[cluster.Component][]string{
+			cluster.APIServer:           {"--enable-admission-plugins=ServiceAccount"}, // as in any cluster
 			cluster.SourceController:    {"--concurrent=8", "--kube-api-qps=500", "--kube-api-burst=1000"},
 			cluster.KustomizeController: many,
 			cluster.HelmController:      append([]string{"--max-retry-delay=4s"}, many...),

@@ -158,16 +158,23 @@ func planOf(t *testing.T, o outcome) wedge.Plan {
 
 // TestExecutor is what holds for every repair, whatever its cause.
 func TestExecutor(t *testing.T) {
+	t.Parallel()
 	c := cluster.New(t, cluster.Options{
 		Components: []cluster.Component{cluster.ControllerManager}, FluxCRDs: true, Users: []cluster.User{{Name: "blind"}},
 	})
 	chart := writeChart(t)
-	t.Run("a dry run changes nothing", func(t *testing.T) { t.Parallel(); dryRun(t, newStuckRelease(t, c, chart, "dry", "db", 4)) })
-	t.Run("a repair", func(t *testing.T) { t.Parallel(); repaired(t, newStuckRelease(t, c, chart, "whole", "db", 3)) })
-	t.Run("another writer", func(t *testing.T) { t.Parallel(); raced(t, newStuckRelease(t, c, chart, "race", "db", 4), chart) })
-	t.Run("killed", func(t *testing.T) { t.Parallel(); killed(t, c, chart) })
-	t.Run("what may not be looked at", func(t *testing.T) { t.Parallel(); blind(t, newStuckRelease(t, c, chart, "blind", "db", 4)) })
-	t.Run("backups", func(t *testing.T) { t.Parallel(); restored(t, newStuckRelease(t, c, chart, "backup", "db", 4)) })
+	cases := []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"a dry run changes nothing", func(t *testing.T) { dryRun(t, newStuckRelease(t, c, chart, "dry", "db", 4)) }},
+		{"a repair", func(t *testing.T) { repaired(t, newStuckRelease(t, c, chart, "whole", "db", 3)) }},
+		{"another writer", func(t *testing.T) { raced(t, newStuckRelease(t, c, chart, "race", "db", 4), chart) }},
+		{"killed", func(t *testing.T) { killed(t, c, chart) }},
+		{"what may not be looked at", func(t *testing.T) { blind(t, newStuckRelease(t, c, chart, "blind", "db", 4)) }},
+		{"backups", func(t *testing.T) { restored(t, newStuckRelease(t, c, chart, "backup", "db", 4)) }},
+	}
+	together(t, "at once", len(cases), func(i int) (string, func(*testing.T)) { return cases[i].name, cases[i].run })
 }
 
 // dryRun: nothing is sent that changes anything, and without the right

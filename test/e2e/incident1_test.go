@@ -29,6 +29,7 @@ func TestIncident1_WrongCluster(t *testing.T) {
 	options.Name = "development"
 	live := controlPlane(t, options)
 	sh := newShell(t, bothContexts(t, meant, live))
+	sh.throughKubectl = true
 	if err := os.WriteFile(filepath.Join(sh.dir, "standup.yaml"), []byte(bringup.StandupYAML(meant.URL(), uidOf(t, meant))), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,7 @@ func TestIncident2_SecondOrderCRDDeadlock(t *testing.T) {
 		Kubelet: true,
 	})
 	sh, named := shellFor(t, c), expect(t, c)
+	sh.throughKubectl = true
 	if _, err := c.Push(t.Context(), "gitops", incidentTree(t, c), "the platform"); err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +89,12 @@ func TestIncident2_SecondOrderCRDDeadlock(t *testing.T) {
 	if !t.Run("Flux alone never converges", func(t *testing.T) { staysBlocked(t, c) }) {
 		return
 	}
+	// What is seen of it is no matter of when one looks.
+	wedged := tierOf("flux-system", "platform-config")
+	atRest(t, c, wedged, "no matches for kind")
 	t.Run("seen", func(t *testing.T) { incidentSeen(t, c, sh, named) })
 	t.Run("a dry unwedge shows it", func(t *testing.T) { dryUnwedge(t, c, sh) })
+	merge(t, c, wedged, "test", `{"spec":{"retryInterval":"2s"}}`)
 	t.Run("broken", func(t *testing.T) { incidentBroken(t, c, sh, named) })
 	t.Run("converges", func(t *testing.T) {
 		o := sh.want(t, 0, append([]string{"tiers", "--wait", "--nudge"}, named...)...)
@@ -205,7 +210,7 @@ func incidentSeen(t *testing.T, c *cluster.Cluster, sh *shell, named []string) {
 			if it.State != "ready" || it.RootCause != nil {
 				t.Errorf("%+v, want it ready", it)
 			}
-		case "platform-config": // its own cause; in the middle of an attempt it is progressing
+		case "platform-config": // its own cause
 			if it.RootCause != nil {
 				t.Errorf("%+v has a root cause beside itself: %+v", it.Object, it.RootCause.Object)
 			}
@@ -223,9 +228,6 @@ func incidentSeen(t *testing.T, c *cluster.Cluster, sh *shell, named []string) {
 	o := sh.want(t, 3, "tiers", "--wait")
 	o.holds(t, o.stderr, "Kustomization/flux-system/platform-config is wedged and will not become Ready by itself: deadlock: CDI/cdi would create StorageProfile",
 		"kubectl standup crds --context test --expect-server "+c.URL())
-	if o.took > 30*time.Second {
-		t.Errorf("%s\nthis took long", o)
-	}
 	t.Logf("the wait ended after %s", o.took.Round(100*time.Millisecond))
 
 	o = sh.want(t, 0, "tiers", "why", "apps-wave-2")
@@ -302,7 +304,7 @@ func served(t *testing.T, c *cluster.Cluster, plural string) {
 // nothingLeft: Flux has taken the trigger over, as if it had always applied it.
 func nothingLeft(t *testing.T, c *cluster.Cluster) {
 	cdi := cdiResource()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var managers []string
 	err := c.Until(ctx, cdi, func() bool {

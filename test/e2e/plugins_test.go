@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -29,6 +30,11 @@ const patience = 10 * time.Minute
 var pluginDir string
 
 func TestMain(m *testing.M) {
+	// A shell lets what it starts in the background ignore SIGINT, and with it all
+	// that this starts. What is handled here is not ignored there.
+	if signal.Ignored(os.Interrupt) {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	var err error
 	if pluginDir, err = os.MkdirTemp("", "kubestandup-e2e-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -61,6 +67,25 @@ type shell struct {
 	kubeconfig string
 	dir        string
 	env        []string
+	// throughKubectl leaves it to kubectl to find the plugin. It adds nothing to
+	// what was typed and puts the plugin in its own place, for which it takes
+	// longer than most plugins run: the incidents and the bring-up are typed so.
+	throughKubectl bool
+}
+
+// program is what runs for what is typed after kubectl.
+func (s *shell) program(typed []string) *exec.Cmd {
+	if len(typed) > 0 && !s.throughKubectl {
+		if plugin := filepath.Join(pluginDir, "kubectl-"+typed[0]); isFile(plugin) {
+			return exec.Command(plugin, typed[1:]...)
+		}
+	}
+	return exec.Command(filepath.Join(pluginDir, "kubectl"), typed...)
+}
+
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func newShell(t *testing.T, kubeconfig string) *shell {
@@ -134,7 +159,8 @@ func (s *shell) start(t *testing.T, args ...string) *running {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	cmd := exec.CommandContext(ctx, filepath.Join(pluginDir, "kubectl"), args...)
+	typed := s.program(args)
+	cmd := exec.CommandContext(ctx, typed.Path, typed.Args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
 	cmd.Dir = s.dir

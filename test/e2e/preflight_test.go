@@ -90,6 +90,18 @@ spec:
 	return files
 }
 
+// remove deletes tiers and waits until they are gone: a tier that is on its way
+// is one that the next report finds something of.
+func (s *preflightScene) remove(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		remove(t, s.c, tierOf(s.ns, name))
+	}
+	for _, name := range names {
+		untilGone(t, s.c, tierOf(s.ns, name))
+	}
+}
+
 // report runs preflight with a standup.yaml that has these lines beside the
 // cluster.
 func (s *preflightScene) report(t *testing.T, code int, lines ...string) []finding.Finding {
@@ -202,9 +214,7 @@ func preflightDecryption(t *testing.T, s *preflightScene) {
 	all = s.report(t, 3)
 	mustNotFind(t, all, "decryption-secret-without-key", "sops-age")
 	mustNotFind(t, all, "decryption-secret-missing", "sops-age")
-	for _, name := range []string{"decrypt", "parent"} {
-		remove(t, s.c, tierOf("pre", name))
-	}
+	s.remove(t, "decrypt", "parent")
 }
 
 func preflightVariables(t *testing.T, s *preflightScene) {
@@ -226,15 +236,14 @@ func preflightVariables(t *testing.T, s *preflightScene) {
 	mustSay(t, mustFind(t, all, "variable-literal", "plain"), finding.Warning, false, "so ${CLUSTER_NAME} ships as it stands", "ConfigMap/pre/literal")
 
 	// What is as standup.yaml says is no finding.
-	remove(t, s.c, tierOf("pre", "small"))
-	remove(t, s.c, tierOf("pre", "plain"))
+	s.remove(t, "small", "plain")
 	all = s.report(t, 3, "variables:", "- {name: CLUSTER_NAME, required: true, forbid: ['prod*']}", "- {name: TOKEN, required: true}")
 	for _, f := range all {
 		if f.Rule != "tier-suspended" {
 			t.Errorf("found %+v", f)
 		}
 	}
-	remove(t, s.c, tierOf("pre", "substituted"))
+	s.remove(t, "substituted")
 }
 
 func preflightDeadlock(t *testing.T, s *preflightScene) {
@@ -253,7 +262,7 @@ func preflightDeadlock(t *testing.T, s *preflightScene) {
 	mustSay(t, f, finding.Error, false, "deadlock: CDI/cdi would create StorageProfile, but both are in storage", "it has not failed by it yet: suspended",
 		"no operator of KubeVirt CDI was seen", "kubectl standup crds --context test")
 	mustSay(t, mustFind(t, all, "crd-expected", "storageprofiles.cdi.kubevirt.io"), finding.Info, false, "it does not exist; KubeVirt CDI creates it", "it comes with Kustomization/pre/storage")
-	remove(t, s.c, tierOf("pre", "storage"))
+	s.remove(t, "storage")
 }
 
 func preflightObjects(t *testing.T, s *preflightScene) {
@@ -272,10 +281,7 @@ func preflightObjects(t *testing.T, s *preflightScene) {
 	mustSay(t, mustFind(t, all, "encrypted-not-decrypted", "ciphertext"), finding.Error, false, "Kustomization/pre/sealed-map has no spec.decryption, so it ships the ciphertext of ConfigMap/pre/ciphertext")
 	mustSay(t, mustFind(t, all, "namespace-missing", "media"), finding.Error, false,
 		"Namespace/media does not exist, and no tier builds it", "ConfigMap/media/lost of Kustomization/pre/homeless is in it") // CRD-15
-	for _, name := range []string{"one", "two", "names", "sealed", "sealed-map", "homeless"} {
-		remove(t, s.c, tierOf("pre", name))
-		untilGone(t, s.c, tierOf("pre", name))
-	}
+	s.remove(t, "one", "two", "names", "sealed", "sealed-map", "homeless")
 }
 
 func preflightDeadAPI(t *testing.T, s *preflightScene) {
@@ -292,8 +298,8 @@ spec: {group: dead.example.com, version: v1, groupPriorityMinimum: 100, versionP
 		"APIService/v1.dead.example.com is not Available", "kubectl standup unwedge apiservice/v1.dead.example.com")
 	mustSay(t, mustFind(t, all, "wedged-api-unavailable", "v1.dead.example.com"), finding.Error, false, "kubectl standup unwedge")
 	remove(t, s.c, service)
-	remove(t, s.c, tierOf("pre", "metrics"))
-	untilGone(t, s.c, tierOf("pre", "metrics"))
+	untilGone(t, s.c, service)
+	s.remove(t, "metrics")
 }
 
 // preflightForbidden: what may not be looked at is said, and is never silently
@@ -325,7 +331,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: viewer}]
 	mustSay(t, mustFind(t, all, "variables-unread", "cluster-secrets"), finding.Error, true, "could not be read")
 	mustSay(t, mustFind(t, all, "variable-unresolved", "decrypt"), finding.Error, true, "variable TOKEN is required")
 	mustFind(t, all, "tier-suspended", "decrypt") // and the rest of the report is there
-	remove(t, s.c, tierOf("pre", "decrypt"))
+	s.remove(t, "decrypt")
 }
 
 func preflightRequests(t *testing.T, s *preflightScene) {

@@ -16,6 +16,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubestandup/kubestandup/test/cluster"
@@ -110,7 +111,8 @@ func makeReadyTiers(ctx context.Context, c *cluster.Cluster, revision string, fr
 	group.SetLimit(atOnce)
 	for i := from; i < to; i++ {
 		group.Go(func() error {
-			if err := c.Apply(ctx, configMap(cluster.FluxNamespace, manyName(i))); err != nil {
+			made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.FluxNamespace, Name: manyName(i)}}
+			if err := c.Client().Create(ctx, made); err != nil {
 				return err
 			}
 			tier := tierOf(cluster.FluxNamespace, manyName(i))

@@ -294,18 +294,19 @@ func resumeStops(t *testing.T, c *cluster.Cluster) {
 	s := newResumeScene(t, c, "stops", folders("stops", "a", "below"))
 	defer s.clear(t)
 	s.add(t, s.manifest("a", "suspend: true"), s.manifest("bad", "suspend: true", needs("a")), s.manifest("below", "suspend: true", needs("bad")))
-	if err := os.WriteFile(filepath.Join(s.sh.dir, "standup.yaml"), []byte("resume: {timeout: 3s}\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.sh.dir, "standup.yaml"), []byte("resume: {timeout: 15s}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	mark := c.Mark()
 	o := s.resume(t, 4)
-	o.holds(t, o.stderr, "error: Kustomization/stops/bad did not become Ready within 3s of its dependencies being met")
+	o.holds(t, o.stderr, "error: Kustomization/stops/bad did not become Ready within 15s of its dependencies being met")
 	o.holds(t, o.stdout, "kustomization path not found", "left: Kustomization/stops/below (suspended; root cause Kustomization/stops/bad: ",
 		"Next: kubectl standup resume --context test --expect-server "+c.URL())
 	o.inOrder(t, o.stderr, "stops/a resumed", "✔ stops/a: Ready at ", "stops/bad resumed")
 	if got := s.resumed(t, mark); got != "a bad" {
 		t.Errorf("%s\nresumed %q", o, got)
 	}
+	s.config(t, "")
 	s.push(t, folders("stops", "a", "bad", "below"))
 	mark = c.Mark()
 	o = s.resume(t, 0)

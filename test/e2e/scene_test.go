@@ -6,12 +6,18 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubestandup/kubestandup/test/cluster"
 )
@@ -84,7 +90,7 @@ func (s *scene) add(t *testing.T, tiers ...string) {
 	}
 }
 
-// manifest is a tier whose path is its name. It is tried again each second.
+// manifest is a tier whose path is its name. It is tried again after quickly.
 func (s *scene) manifest(name string, spec ...string) string {
 	return fmt.Sprintf(`apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
@@ -93,14 +99,18 @@ metadata:
   namespace: %[2]s
 spec:
   interval: 1h
-  retryInterval: 1s
+  retryInterval: %[4]s
   timeout: 1m
   path: ./%[1]s
   prune: true
   sourceRef: {kind: GitRepository, name: source}
   %[3]s
-`, name, s.ns, strings.Join(spec, "\n  "))
+`, name, s.ns, strings.Join(spec, "\n  "), quickly)
 }
+
+// quickly is when a tier of a scene is tried again. Each attempt costs all
+// others some time.
+const quickly = "2s"
 
 // needs is an edge.
 func needs(names ...string) string {
@@ -119,6 +129,36 @@ func (s *scene) untilFailed(t *testing.T, name, text string) {
 		return condition(tier).Status == metav1.ConditionFalse && strings.Contains(condition(tier).Message, text)
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// rest ends the retries of a tier that fails for good.
+func (s *scene) rest(t *testing.T, name string) {
+	t.Helper()
+	atRest(t, s.c, tierOf(s.ns, name), "")
+}
+
+// atRest lets a tier be tried again, but not by itself for an hour, until that
+// has failed with the text: nothing is at work on it then, and nothing will be.
+func atRest(t *testing.T, c *cluster.Cluster, tier *kustomizev1.Kustomization, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for {
+		token := time.Now().Format(time.RFC3339Nano)
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}},"spec":{"retryInterval":"1h"}}`, meta.ReconcileRequestAnnotation, token)
+		if err := c.Client().Patch(ctx, tier, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Fatalf("until it fails with %q: %v", text, err)
+		}
+		if err := c.Until(ctx, tier, func() bool {
+			ready := condition(tier)
+			return ready.Status == metav1.ConditionFalse && ready.ObservedGeneration == tier.Generation && tier.Status.LastHandledReconcileAt == token
+		}); err != nil {
+			t.Fatalf("until it fails with %q: %v", text, err)
+		}
+		if strings.Contains(condition(tier).Message, text) {
+			return
+		}
 	}
 }
 

@@ -360,10 +360,10 @@ func (w *verifyScene) placeholder(t *testing.T) {
 	}
 }
 
-// requests: ten tiers and sixty take the same number.
+// requests: ten tiers and thirty take the same number.
 func (w *verifyScene) requests(t *testing.T) {
 	var counts []int
-	for _, many := range []int{3, 53} {
+	for _, many := range []int{3, 23} {
 		revision := w.push(t, verifyTree(w.ns, many))
 		w.untilAt(t, revision, many)
 		mark := w.c.Mark()
@@ -378,7 +378,7 @@ func (w *verifyScene) requests(t *testing.T) {
 		}
 	}
 	if counts[0] != counts[1] {
-		t.Errorf("sent %d requests for ten tiers, and %d for sixty", counts[0], counts[1])
+		t.Errorf("sent %d requests for ten tiers, and %d for thirty", counts[0], counts[1])
 	}
 }
 

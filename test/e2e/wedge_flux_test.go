@@ -25,7 +25,7 @@ func TestWedgeFlux(t *testing.T) {
 		FluxDeployments: true,
 		Args: map[cluster.Component][]string{
 			// What waits for a dependency looks again after this.
-			cluster.KustomizeController: {"--requeue-dependency=1s", "--concurrent=10"},
+			cluster.KustomizeController: {"--requeue-dependency=3s", "--concurrent=10"},
 		},
 	})
 	mark := c.Mark()
@@ -90,7 +90,7 @@ func (s *fluxScene) untilReady(t *testing.T, name, revision string) {
 
 // hourly is a tier that Flux looks at once in an hour, also when it fails.
 func (s *fluxScene) hourly(name string, spec ...string) string {
-	return strings.Replace(s.manifest(name, spec...), "retryInterval: 1s", "retryInterval: 1h", 1)
+	return strings.Replace(s.manifest(name, spec...), "retryInterval: "+quickly, "retryInterval: 1h", 1)
 }
 
 // here keeps to what the plugin did in this scene.

@@ -124,7 +124,7 @@ func olderCRD(t *testing.T, s *fluxScene) {
 // untilEndpoint waits until a Service has an endpoint that is ready.
 func (s *fluxScene) untilEndpoint(t *testing.T, service string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w, err := s.c.Client().Watch(ctx, &discoveryv1.EndpointSliceList{}, client.InNamespace(s.ns), client.MatchingLabels{discoveryv1.LabelServiceName: service})
 	if err != nil {
