@@ -52,6 +52,7 @@ var (
 func newColdRepo(id, name, url string, files cluster.Files) *coldRepo {
 	moved := cluster.Files{}
 	for path, text := range files {
+		text = strings.ReplaceAll(text, "https://git.example.com/fleet.git", url) // of any source
 		text = fluxNamespace.ReplaceAllString(text, "${1}"+id)
 		text = strings.ReplaceAll(text, "example.com", id+".example.com")
 		text = ownNamespace.ReplaceAllStringFunc(text, func(ns string) string {
@@ -63,7 +64,6 @@ func newColdRepo(id, name, url string, files cluster.Files) *coldRepo {
 		if path == gotkSync {
 			text = sourceURL.ReplaceAllLiteralString(text, "url: "+url)
 		}
-		text = strings.ReplaceAll(text, "https://git.example.com/fleet.git", url) // other sources of the same repository
 		moved[path] = withRetry(text)
 	}
 	return &coldRepo{id: id, name: name, files: moved}
