@@ -25,7 +25,12 @@ func sourceBehind() Rule {
 			l.eachSource(func(source, tier, object flux.Ref) {
 				by := defined[coldstart.Key(source)]
 				behind := l.without(tier, object)
-				if len(by) == 0 || slices.ContainsFunc(by, func(t flux.Ref) bool { return !behind[coldstart.Key(t)] }) {
+				inTime := func(t flux.Ref) bool {
+					// In one tier they come together: what keeps that back is another finding.
+					together := isRelease(object) && coldstart.Key(t) == coldstart.Key(tier)
+					return together || !behind[coldstart.Key(t)]
+				}
+				if len(by) == 0 || slices.ContainsFunc(by, inTime) {
 					return
 				}
 				all = append(all, l.reportBehind(source, tier, object, by[0]))

@@ -167,12 +167,15 @@ func (l *look) perhaps() []finding.Finding {
 	var all []finding.Finding
 	for _, key := range order {
 		g := groups[key]
-		severity, text := finding.Info, "%s %s %s, which nothing known registers; %s may, whose content is not known"
-		if late := g.needs[0].TooLate; len(late) > 0 {
-			severity, text = finding.Warning, "%s %s %s, which what is known to register it does too late; unless %s does before, whose content is not known, Flux fails the whole stage on a cold cluster"
+		who, may := g.needs[0].Candidates, l.candidates(g.needs[0].Candidates)
+		severity, text := finding.Info, fmt.Sprintf("which nothing known registers; %s may, whose content is not known", may)
+		if len(g.needs[0].TooLate) > 0 {
+			severity = finding.Warning
+			text = fmt.Sprintf("and what is known to register %s does so too late: unless %s %s it before, whose content is not known, Flux fails the whole stage on a cold cluster",
+				verb(len(g.needs), "it", "them"), may, verb(len(who), "registers", "register"))
 		}
-		f := l.report("CS002", severity, g.first.Tier, firstUser(g.first, g.needs[0]), fmt.Sprintf(text,
-			some(g.tiers), verb(len(g.tiers), "applies", "apply"), described(g.needs), l.candidates(g.needs[0].Candidates)))
+		f := l.report("CS002", severity, g.first.Tier, firstUser(g.first, g.needs[0]), fmt.Sprintf(
+			"%s %s %s, %s", some(g.tiers), verb(len(g.tiers), "applies", "apply"), described(g.needs), text))
 		f.Causes, f.Missing, f.Fix = unique(g.causes), missing(g.needs), l.install(g.needs)
 		for _, n := range g.needs {
 			for i := range n.TooLate {
