@@ -131,6 +131,9 @@ func (m *model) judge(t *tier, n *need) Need {
 	if out.When == Perhaps && len(sources) > 0 {
 		out.TooLate, out.Providers = out.Providers, nil
 		for _, c := range m.doubts[n.doubtful()] {
+			if m.before(c.done, n.fact) {
+				continue // it waits for the need itself
+			}
 			out.Candidates = append(out.Candidates, c.ref)
 		}
 	}
@@ -145,7 +148,10 @@ func (m *model) complete(out *Need, n *need, sources []*source) {
 	}
 	if len(sources) == 0 && out.When != InTime {
 		for _, c := range m.unknown {
-			out.Candidates = append(out.Candidates, c.ref)
+			// What itself waits for the need does not bring it.
+			if !m.before(c.done, n.fact) {
+				out.Candidates = append(out.Candidates, c.ref)
+			}
 		}
 	}
 }

@@ -62,10 +62,17 @@ func (m *model) dependency(t *tier, namespace, name string) fact {
 	if d := m.byKey[flux.Ref{Namespace: namespace, Name: name}.Key()]; d != nil {
 		return d.ready
 	}
-	if m.hidden() {
-		return m.add()
+	f, hidden := m.add(), false
+	for _, c := range m.unknown {
+		if c.ref == c.tier.Tier {
+			m.way(f, c.done)
+			hidden = true
+		}
 	}
-	return m.impossible()
+	if !hidden {
+		m.forbid(f)
+	}
+	return f
 }
 
 // hidden is true where tiers may exist that are not known.

@@ -243,7 +243,7 @@ func (m *model) enterObjects(t *tier) {
 // after is when an unknown tier may have registered a kind. One that does not
 // build is given the benefit of the doubt: its error is reported by itself.
 func (m *model) after(t *tier) fact {
-	if t.Err != nil {
+	if t.broken {
 		return m.add()
 	}
 	return t.built

@@ -44,8 +44,8 @@ type Outcome struct {
 	Ready bool `json:"ready"`
 	// BlockedBy are the tiers that keep it from being attempted.
 	BlockedBy []flux.Ref `json:"blockedBy,omitempty"`
-	// UnlessOutside is true of a tier that never comes up for kinds alone that
-	// nothing in the repository registers: something outside of it may.
+	// UnlessOutside is true of a tier that never comes up for want alone of what
+	// nothing in the repository brings: something outside of it may.
 	UnlessOutside bool `json:"unlessOutside,omitempty"`
 	// Suppressed is true of a tier that never comes up where what is found
 	// there is suppressed.
@@ -166,7 +166,7 @@ func (c *examined) entry() Entry {
 }
 
 // unlessOutside is true where all that the tier lacks for ever are kinds that
-// nothing registers, in no version.
+// nothing registers, in no version, or what a Pod needs and nothing applies.
 func unlessOutside(o *coldstart.Outcome) bool {
 	lacks := false
 	for i := range o.Needs {
@@ -174,7 +174,7 @@ func unlessOutside(o *coldstart.Outcome) bool {
 		if n.When != coldstart.Missing {
 			continue
 		}
-		if n.Kind.Kind == "" || len(n.Providers)+len(n.OtherVersions) > 0 {
+		if n.Kind.Kind == "" && !ofPod(*n) || len(n.Providers)+len(n.OtherVersions) > 0 {
 			return false
 		}
 		lacks = true

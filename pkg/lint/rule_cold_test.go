@@ -173,3 +173,19 @@ func TestNamespaces(t *testing.T) {
 		})
 	}
 }
+
+// TestInServedVersion: Flux's own CRDs are exported, and what they are for is not
+// written anew.
+func TestInServedVersion(t *testing.T) {
+	need := func(group string) coldstart.Need {
+		return coldstart.Need{Kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Kind"}, OtherVersions: []string{"v1beta1", "v1beta2"}}
+	}
+	for group, want := range map[string]string{
+		"kustomize.toolkit.fluxcd.io": "flux install --export",
+		"obs.example.com":             "apiVersion: obs.example.com/v1beta2",
+	} {
+		if got := inServedVersion(need(group)); !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", group, got, want)
+		}
+	}
+}

@@ -5,10 +5,8 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
@@ -157,9 +155,9 @@ func (l *look) wrongKind(n *tiers.Node, on flux.Ref, other *tiers.Node) finding.
 
 func (l *look) missingEdge(n *tiers.Node, on flux.Ref) finding.Finding {
 	severity, but := finding.Error, ""
-	if unknown := l.unknownTiers(); len(unknown) > 0 {
+	if unknown, unbuilt := l.unknownTiers(n.Ref); len(unknown) > 0 {
 		severity = finding.Warning
-		if l.unbuilt() {
+		if unbuilt {
 			severity = finding.Info // why it does not build is reported by itself
 		}
 		but = fmt.Sprintf(", unless %s %s it, whose content is not known", some(unknown), verb(len(unknown), "brings", "bring"))
@@ -176,21 +174,22 @@ func (l *look) missingEdge(n *tiers.Node, on flux.Ref) finding.Finding {
 	return f
 }
 
-// unknownTiers are those that may hold tiers which nobody has seen.
-func (l *look) unknownTiers() []string {
-	var all []string
+// unknownTiers are those that may hold tiers which nobody has seen, but for
+// those that are not applied before what waits for them is Ready. unbuilt is true
+// where one of them is of the repository itself and does not build.
+func (l *look) unknownTiers(waits flux.Ref) (all []string, unbuilt bool) {
+	tier := waits
+	if isRelease(waits) {
+		tier = l.tierOf(waits)
+	}
+	behind := l.without(tier, waits)
 	for i := range l.World.Tiers {
-		if f := &l.World.Tiers[i]; !f.Whole() {
+		if f := &l.World.Tiers[i]; !f.Whole() && !behind[coldstart.Key(f.Tier)] {
 			all = append(all, l.name(f.Tier))
+			unbuilt = unbuilt || f.Err != nil
 		}
 	}
-	return all
-}
-
-// unbuilt is true where a tier of the repository itself does not build: what it
-// holds is there, and nobody has seen it.
-func (l *look) unbuilt() bool {
-	return slices.ContainsFunc(l.World.Tiers, func(f build.Followed) bool { return f.Err != nil })
+	return all, unbuilt
 }
 
 // near is the tier that may have been meant: of the name in another namespace,

@@ -13,6 +13,7 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
+	"github.com/kubestandup/kubestandup/pkg/knowledge"
 )
 
 func unregistered() Rule {
@@ -76,6 +77,9 @@ func (l *look) otherVersion(o *coldstart.Outcome, n coldstart.Need) finding.Find
 
 // inServedVersion is what to do about objects in a version that is not served.
 func inServedVersion(n coldstart.Need) string {
+	if knowledge.FluxKind(n.Kind.GroupKind()) {
+		return "Export gotk-components.yaml anew, of the version of Flux that runs (flux install --export): it holds the CRDs of another one."
+	}
 	gv := schema.GroupVersion{Group: n.Kind.Group, Version: n.OtherVersions[len(n.OtherVersions)-1]}
 	return fmt.Sprintf("Write %s in %s, or install the release whose CRD serves %s; a HelmRelease needs `upgrade.crds: CreateReplace` to update CRDs of crds/.",
 		"`apiVersion: "+gv.String()+"`", some(refs(users([]coldstart.Need{n}))), n.Kind.Version)

@@ -142,7 +142,7 @@ func proved(e *lint.Entry) string {
 		{coldstart.AtOnce, c.AtOnce, "converges at its first attempt", "converge at their first attempt"},
 		{coldstart.ByRetry, c.ByRetry, "only by a retry", "only by a retry"},
 		{coldstart.Never, c.Never - outside, "never", "never"},
-		{neverUnless, outside, "never, unless something outside of the repository registers what it lacks", "never, unless something outside of the repository registers what they lack"},
+		{neverUnless, outside, "never, unless something outside of the repository brings what it lacks", "never, unless something outside of the repository brings what they lack"},
 		{coldstart.Blocked, c.Blocked, "is blocked for ever", "are blocked for ever"},
 		{coldstart.Suspended, c.Suspended, "is suspended", "are suspended"},
 		{coldstart.Unknown, c.Unknown, "is not known", "are not known"},
