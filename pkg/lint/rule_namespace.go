@@ -63,11 +63,26 @@ func (l *look) namespace(o *coldstart.Outcome, n coldstart.Need) []finding.Findi
 		message = fmt.Sprintf("%s applies %s into Namespace %s, which nothing creates before: Flux fails the whole stage with `namespaces %q not found`, and no retry heals it",
 			tier, what, name, name)
 		fix = manifest
+		if p := tooLate(n); p != nil { // a second Namespace of that name would be built twice (DG007)
+			fix = fmt.Sprintf("Let a tier that %s depends on create Namespace %s: move it there from %s, which creates it too late.", tier, name, l.name(p.Tier))
+		}
 	}
 	f := l.report("CS011", severity, o.Tier, firstUser(o, n), message)
 	f.Causes = l.namespaceCauses(o, n)
 	f.Fix = fix
 	return []finding.Finding{f}
+}
+
+// tooLate is what creates the Namespace of a file, and not in time.
+func tooLate(n coldstart.Need) *coldstart.Provider {
+	for _, all := range [][]coldstart.Provider{n.Providers, n.TooLate} {
+		for i := range all {
+			if all[i].How == coldstart.ByGit {
+				return &all[i]
+			}
+		}
+	}
+	return nil
 }
 
 // told is true where another rule says the same of the tiers: HG001 of a gate,

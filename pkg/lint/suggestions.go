@@ -4,6 +4,7 @@
 package lint
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -54,7 +55,7 @@ func suggestions(files fs.FS, clusters []examined, others []suggest.Cluster) Pat
 		alone := together.Fresh()
 		for _, o := range group {
 			if err := suggestion(alone, o); err != nil {
-				why := "\n" + noPatch + strings.TrimPrefix(err.Error(), "cannot be written as a patch because ")
+				why := "\n" + noPatch + because(err, o)
 				if !strings.Contains(o.Fix, why) {
 					o.Fix += why
 				}
@@ -142,6 +143,16 @@ func suggestion(draft *suggest.Draft, o occurrence) error {
 
 // noPatch begins the line of a fix that says why there is no patch.
 const noPatch = "No patch: "
+
+// because is why there is no patch and what to do instead. The fix of a deadlock
+// says what moves, and where: a second wording of that could contradict it.
+func because(err error, o occurrence) string {
+	var refusal *suggest.Refusal
+	if o.Rule == "CS001" && strings.HasPrefix(o.Fix, "Move ") && errors.As(err, &refusal) {
+		return refusal.Because + "; do the move above by hand"
+	}
+	return strings.TrimPrefix(err.Error(), "cannot be written as a patch because ")
+}
 
 // refusal is that line, empty where there is none.
 func refusal(fix string) string {

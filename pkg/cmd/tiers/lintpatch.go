@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kubestandup/kubestandup/pkg/cmd/util"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/lint"
 	"github.com/kubestandup/kubestandup/pkg/printers"
@@ -19,8 +20,21 @@ import (
 // patches writes the patch of all findings together: one part for each file, so
 // that it applies as a whole.
 func patches(to io.Writer, report *lint.Report) error {
-	_, err := io.WriteString(to, report.Patch.Diff)
+	here, err := os.Getwd()
+	if err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
+	if err == nil && report.Patch.Diff != "" && below(report.Root, here) {
+		return util.UsageError(fmt.Errorf("--suggest in a folder of the repository: git apply would leave out, silently, what is not below it; run: cd %s && kubectl tiers lint --suggest | git apply", shellWord(report.Root)))
+	}
+	_, err = io.WriteString(to, report.Patch.Diff)
 	return err
+}
+
+// below is true for a folder inside root that is not root itself.
+func below(root, folder string) bool {
+	rel, err := filepath.Rel(root, folder)
+	return root != "" && err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // patched says of the patch what its comments say, which are lost where git
@@ -56,7 +70,7 @@ func writePatched(to io.Writer, report *lint.Report, here string, width int) err
 		}
 	}
 	if without > 0 {
-		say(fmt.Sprintf("%d of %s %s no patch: patches are written for %s alone, and only where they are safe.",
+		say(fmt.Sprintf("%d of %s %s no patch (information is not counted): patches are written for %s alone, and only where they are safe.",
 			without, plural(of, "finding"), verbs(without, "has", "have"), anded(lint.Suggested())))
 	}
 	if n := report.Patch.Left; n > 0 {

@@ -6,6 +6,7 @@ package tiers
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,10 +25,10 @@ func TestWhatAPatchSaysIsNotLost(t *testing.T) {
 		want string
 	}{
 		{"/src", "  patch     Moves it down.\n            Mind a cluster that runs already.\n" +
-			"2 of 3 findings have no patch: patches are written for CS001, CS003, CS006, CS011 and HG001 alone, and only where they are safe.\n" +
+			"2 of 3 findings have no patch (information is not counted): patches are written for CS001, CS003, CS006, CS011 and HG001 alone, and only where they are safe.\n" +
 			"The patch is relative to the root of the repository; apply it with: git -C '/src/my fleet' apply\n"},
 		{r.Root, "  patch     Moves it down.\n            Mind a cluster that runs already.\n" +
-			"2 of 3 findings have no patch: patches are written for CS001, CS003, CS006, CS011 and HG001 alone, and only where they are safe.\n"},
+			"2 of 3 findings have no patch (information is not counted): patches are written for CS001, CS003, CS006, CS011 and HG001 alone, and only where they are safe.\n"},
 	} {
 		var out bytes.Buffer
 		if err := writePatched(&out, r, tt.here, 0); err != nil || out.String() != tt.want {
@@ -69,6 +70,27 @@ func TestThePatchAppliesAsAWhole(t *testing.T) {
 		}
 		if said := strings.Contains(got.errOut, "go together"); said != (left > 0) || !strings.Contains(got.errOut, want) {
 			t.Errorf("with %d left, stderr is\n%s", left, got.errOut)
+		}
+	}
+}
+
+// TestAPatchIsRefusedBelowTheRoot: git apply would leave out the other half.
+func TestAPatchIsRefusedBelowTheRoot(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := with(finding.Error)
+	r.Patch = lint.Patch{Diff: "--- a/x\n+++ b/x\n"}
+	r.Root = filepath.Dir(here)
+	var out bytes.Buffer
+	if err := patches(&out, r); err == nil || out.Len() > 0 || !strings.Contains(err.Error(), "cd "+shellWord(r.Root)+" && kubectl tiers lint --suggest") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	for _, root := range []string{here, here + "/below", "/elsewhere", ""} {
+		r.Root = root
+		if err := patches(&bytes.Buffer{}, r); err != nil {
+			t.Errorf("root %q: %v", root, err)
 		}
 	}
 }

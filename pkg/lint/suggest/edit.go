@@ -141,7 +141,9 @@ func (f *file) removeItems(a address, parent, key string, which func(*yaml.Node)
 			if values.Style&yaml.FlowStyle != 0 {
 				return f.removeFlow(s, values, index)
 			}
-			dropped = parent != "" && len(values.Content) == 1
+			// A kustomization file of nothing at all is refused by kustomize, one
+			// of an empty list is not.
+			dropped = len(values.Content) == 1 && (parent != "" || (key == "resources" || key == "bases") && len(holder.Content) > 6)
 			return f.removeBlock(s, holder, key, values, index, dropped)
 		}
 		err := f.edit(a, change, func(v any) any {

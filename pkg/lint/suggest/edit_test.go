@@ -260,3 +260,23 @@ func FuzzDiff(f *testing.F) {
 		}
 	})
 }
+
+// TestAnEmptiedListOfResources: it goes where the kustomization file says more,
+// and stays, empty, where kustomize would refuse what is left.
+func TestAnEmptiedListOfResources(t *testing.T) {
+	const head = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+	for in, want := range map[string]string{
+		head + "namespace: x\nresources:\n  - a.yaml\n": head + "namespace: x\n",
+		head + "resources:\n  - a.yaml\n":               head + "resources: []\n",
+	} {
+		f := newFile("kustomization.yaml", in)
+		segments, err := f.segments()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f.removeItems(addressOf(segments[0].object), "", "resources", func(n *yaml.Node) bool { return scalar(n) == "a.yaml" })
+		if got := f.content(); err != nil || got != want {
+			t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+		}
+	}
+}
