@@ -120,10 +120,12 @@ func (m *model) words(t *tier) []string {
 // metallb and metallb-crds. Words that many names hold say nothing.
 func alike(a, b string) bool {
 	const least = 5
-	switch a {
-	case "operator", "operators", "controller", "controllers", "cluster", "clusters", "infrastructure", "platform", "system",
-		"manager", "config", "monitoring", "networking", "storage", "apps", "com", "org", "net", "dev", "k8s", "x-k8s", "sigs":
-		return false
+	for _, word := range []string{a, b} {
+		switch word {
+		case "operator", "operators", "controller", "controllers", "cluster", "clusters", "infrastructure", "platform", "system",
+			"manager", "config", "monitoring", "networking", "storage", "apps", "com", "org", "net", "dev", "k8s", "x-k8s", "sigs":
+			return false
+		}
 	}
 	return len(a) > 2 && a == b || len(a) >= least && strings.Contains(b, a) || len(b) >= least && strings.Contains(a, b)
 }

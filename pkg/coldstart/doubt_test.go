@@ -17,6 +17,7 @@ func TestAlike(t *testing.T) {
 		{"cdi-crds", "cdi", false}, // three letters are in many words
 		{"io", "io", false},
 		{"operator", "prometheus-operator", false},
+		{"prometheus-operator", "operator", false}, // of operator.example.io
 		{"k8s", "k8s", false},
 		{"", "anything", false},
 		{"anything", "", false},
