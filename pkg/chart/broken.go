@@ -17,7 +17,6 @@ import (
 
 	helmchart "helm.sh/helm/v4/pkg/chart/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/flux"
@@ -169,7 +168,7 @@ func (c *Charts) Doubt(ctx context.Context, broken *Chart, server Server) (strin
 		return "on this server, which its templates ask what it serves", nil
 	}
 	more := server
-	more.Kinds = slices.Concat(server.Kinds, asked(broken.Asks()))
+	more.Kinds = slices.Concat(server.Kinds, AskedKinds(broken.Asks()))
 	for _, version := range []string{server.Version, "v1.32.0", "v1.28.0", "v1.24.0"} {
 		for _, other := range []Server{server, more} {
 			other.Version = version
@@ -190,21 +189,6 @@ func (c *Charts) Doubt(ctx context.Context, broken *Chart, server Server) (strin
 	return "", nil
 }
 
-// asked are the kinds of what templates ask for: v1/Pod, or v1 alone.
-func asked(asks []string) []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
-	for _, version := range asks {
-		kind := ""
-		if at := strings.LastIndex(version, "/"); at >= 0 && at+1 < len(version) && 'A' <= version[at+1] && version[at+1] <= 'Z' {
-			version, kind = version[:at], version[at+1:]
-		}
-		if gv, err := schema.ParseGroupVersion(version); err == nil {
-			kinds = append(kinds, gv.WithKind(kind))
-		}
-	}
-	return kinds
-}
-
 // templates are the texts of all that the chart may render.
 func (c *Chart) templates() string {
 	var all strings.Builder
@@ -212,6 +196,7 @@ func (c *Chart) templates() string {
 		for _, t := range left[0].Templates {
 			if t != nil {
 				all.Write(t.Data)
+				all.WriteByte('\n')
 			}
 		}
 	}

@@ -52,10 +52,7 @@ func (w *watch) read() (heap, stacks uint64) {
 }
 
 // beyond is true where there is no time to look twice.
-func (w *watch) beyond() bool {
-	heap, stacks := w.read()
-	return heap >= 2*w.bound || stacks >= stackBound
-}
+func (w *watch) beyond(heap, stacks uint64) bool { return heap >= 2*w.bound || stacks >= stackBound }
 
 // over is true where too much is taken. Garbage is in the heap until it is
 // collected, and does not count.
@@ -68,7 +65,7 @@ func (w *watch) over() bool {
 	}
 	heap, stacks := w.read()
 	switch {
-	case heap >= 2*w.bound || stacks >= stackBound:
+	case w.beyond(heap, stacks):
 		return true
 	case heap < w.bound:
 		return false
@@ -129,7 +126,7 @@ func (w *watch) ends(done <-chan error) (err error, ended bool) { //nolint:reviv
 			return err, true
 		case <-late:
 		case <-ticker.C:
-			if !w.beyond() {
+			if !w.beyond(w.read()) {
 				continue
 			}
 		}

@@ -95,15 +95,24 @@ func (s Server) capabilities() (*common.Capabilities, error) {
 func (c *Chart) Asks() []string {
 	asked := map[string]bool{}
 	has := regexp.MustCompile("APIVersions\\.Has\\s*\\(?\\s*[\"`]([^\"`]+)[\"`]")
-	all := c.chart.Templates
-	for left := c.chart.Dependencies(); len(left) > 0; left = left[1:] {
-		all = append(all[:len(all):len(all)], left[0].Templates...)
-		left = append(left[:len(left):len(left)], left[0].Dependencies()...)
-	}
-	for _, template := range all {
-		for _, match := range has.FindAllStringSubmatch(string(template.Data), -1) {
-			asked[strings.TrimSpace(match[1])] = true
-		}
+	for _, match := range has.FindAllStringSubmatch(c.templates(), -1) {
+		asked[strings.TrimSpace(match[1])] = true
 	}
 	return slices.Sorted(maps.Keys(asked))
+}
+
+// AskedKinds are the kinds of what Asks answers: of v1/Pod, or of v1 alone, which
+// has none.
+func AskedKinds(asks []string) []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, version := range asks {
+		kind := ""
+		if at := strings.LastIndex(version, "/"); at >= 0 && at+1 < len(version) && 'A' <= version[at+1] && version[at+1] <= 'Z' {
+			version, kind = version[:at], version[at+1:]
+		}
+		if gv, err := schema.ParseGroupVersion(version); err == nil {
+			kinds = append(kinds, gv.WithKind(kind))
+		}
+	}
+	return kinds
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ func (c *Charts) fromTree(ctx context.Context, at flux.Ref, a *meta.Artifact, wa
 // is none yet.
 func (c *Charts) fromFolder(ctx context.Context, at flux.Ref, tree *build.Tree, revision string, want *sourcev1.HelmChart) (*found, error) {
 	f := folders{charts: c, tree: tree, missing: map[string]*RemoteError{}}
-	lies := &lies{source: at, path: cmp.Or(path.Clean("/" + filepath.ToSlash(want.Spec.Chart))[1:], "."), tree: tree}
+	lies := &lies{source: at, path: build.InTree(filepath.ToSlash(want.Spec.Chart)), tree: tree}
 	loaded, err := f.load(ctx, want.Spec.Chart)
 	if err != nil {
 		return nil, c.broken(ctx, lies, fmt.Errorf("path %s of %s: %w", want.Spec.Chart, at, err))

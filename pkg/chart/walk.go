@@ -6,8 +6,11 @@ package chart
 import (
 	"bytes"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -51,28 +54,21 @@ func through(v any, depth int, left *int) bool {
 	case common.Values:
 		return through(map[string]any(v), depth, left)
 	case map[string]any:
-		for _, each := range v {
-			if !through(each, depth+1, left) {
-				return false
-			}
-		}
+		return throughAll(maps.Values(v), depth, left)
 	case []any:
-		for _, each := range v {
-			if !through(each, depth+1, left) {
-				return false
-			}
-		}
+		return throughAll(slices.Values(v), depth, left)
 	case []map[string]any: // of chunk and the like
-		for _, each := range v {
-			if !through(each, depth+1, left) {
-				return false
-			}
-		}
+		return throughAll(slices.Values(v), depth, left)
 	case [][]any:
-		for _, each := range v {
-			if !through(each, depth+1, left) {
-				return false
-			}
+		return throughAll(slices.Values(v), depth, left)
+	}
+	return true
+}
+
+func throughAll[T any](all iter.Seq[T], depth int, left *int) bool {
+	for each := range all {
+		if !through(each, depth+1, left) {
+			return false
 		}
 	}
 	return true
@@ -118,11 +114,11 @@ func toYAMLPretty(v any) string {
 }
 
 func toTOML(v any) string {
-	var data bytes.Buffer
-	if err := toml.NewEncoder(&data).Encode(v); err != nil {
+	text, err := mustToTOML(v)
+	if err != nil {
 		return err.Error()
 	}
-	return data.String()
+	return text
 }
 
 func mustToTOML(v any) (string, error) {

@@ -46,5 +46,5 @@ func (m *model) needAccount(t *tier, o build.Object, ref flux.Ref) {
 		m.needObject(t, o.Stage, ref, o)
 		return
 	}
-	m.addNeed(t, need{stage: o.Stage, needed: needed{object: ref}, fact: m.anybody()}, o)
+	m.addNeed(t, need{stage: o.Stage, needed: needed{object: ref}, fact: m.anyOf(m.unknown)}, o)
 }

@@ -51,15 +51,22 @@ func (m *model) doubtIn(of doubtful, f fact) {
 // doubt adds what the needs of the tiers give reason to doubt, and answers false
 // when there is nothing new.
 func (m *model) doubt(known doubts) (more bool) {
+	unknown := m.unknownTiers()
+	if len(unknown) == 0 {
+		return false
+	}
 	for _, t := range m.tiers {
 		for _, n := range t.needs {
 			of := n.doubtful()
-			need := m.judge(t, n)
-			if of == (doubtful{}) || len(need.Providers) == 0 || need.When != Missing && need.When != Late {
+			if of == (doubtful{}) {
 				continue
 			}
-			for _, c := range m.unknown {
-				if c.ref == c.tier.Tier && !slices.Contains(known[of], c.ref) && m.mayBring(c.tier, t, of) {
+			need := m.judge(t, n)
+			if len(need.Providers) == 0 || need.When != Missing && need.When != Late {
+				continue
+			}
+			for _, c := range unknown {
+				if !slices.Contains(known[of], c.ref) && m.mayBring(c.tier, t, of) {
 					known[of] = append(known[of], c.ref)
 					more = true
 				}
@@ -67,6 +74,11 @@ func (m *model) doubt(known doubts) (more bool) {
 		}
 	}
 	return more
+}
+
+// unknownTiers are the candidates that are tiers themselves.
+func (m *model) unknownTiers() []candidate {
+	return slices.DeleteFunc(slices.Clone(m.unknown), func(c candidate) bool { return c.ref != c.tier.Tier })
 }
 
 // mayBring is true of a tier of unknown content that is about the kind or the
@@ -96,7 +108,7 @@ func (m *model) words(t *tier) []string {
 	var urls []string
 	if t.Outside != nil {
 		texts = append(texts, t.Outside.Name)
-		for _, i := range m.objects[id{flux.SourceGroup, t.Outside.Kind, t.Outside.Namespace, t.Outside.Name}] {
+		for _, i := range m.objects[idOfSource(*t.Outside)] {
 			url, _, _ := unstructured.NestedString(i.Object, "spec", "url")
 			urls = append(urls, url)
 		}

@@ -55,7 +55,7 @@ func (m *model) healthy(t *tier, i *item) {
 func (m *model) proof(t *tier, i *item) (fact, bool) {
 	gk := i.GroupVersionKind().GroupKind()
 	switch {
-	case gk.Group == flux.HelmGroup && gk.Kind == flux.HelmReleaseKind:
+	case isRelease(i):
 		if r := m.byObject[idOf(i.Unstructured)]; r != nil {
 			// Of a suspended one helm-controller notes that it has seen it, and
 			// kstatus asks for no more (internal/controller

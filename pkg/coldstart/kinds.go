@@ -42,13 +42,10 @@ func (m *model) kind(gvk schema.GroupVersionKind) *kind {
 		m.nodes[k.served].any = nil
 	case len(k.sources) > 0:
 		m.doubtIn(doubtful{kind: gvk}, k.served)
-	case len(k.others) > 0 || len(m.unknown) == 0:
+	case len(k.others) > 0:
 		m.forbid(k.served)
 	default:
-		k.guessed = true
-		for _, c := range m.unknown {
-			m.way(k.served, c.done)
-		}
+		m.way(k.served, m.anyOf(m.unknown))
 	}
 	return k
 }

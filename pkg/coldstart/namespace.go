@@ -50,7 +50,7 @@ func (m *model) namespace(name string) fact {
 	}
 	m.doubtIn(doubtful{namespace: name}, f)
 	if len(m.nodes[f].any) == 0 {
-		m.way(f, m.anybody())
+		m.way(f, m.anyOf(m.unknown))
 	}
 	return f
 }
@@ -59,10 +59,7 @@ func (m *model) namespaceSources(name string) []*source {
 	all := m.objectSources(id{"", "Namespace", "", name})
 	for _, r := range m.releases {
 		if r.makesNamespace(name) {
-			all = append(all, &source{
-				Provider: Provider{How: ByChart, Tier: r.tier.Tier, Object: r.ref, Stage: build.StageRest},
-				tier:     r.tier, done: r.mapped, applied: r.tier.stages[build.StageRest],
-			})
+			all = append(all, r.brings(ByChart, r.mapped))
 		}
 	}
 	return all

@@ -49,11 +49,7 @@ func (m *model) addNeed(t *tier, n need, users ...build.Object) {
 func (m *model) objectSources(key id) []*source {
 	var all []*source
 	for _, i := range m.objects[key] {
-		how := ByGit
-		if i.release != nil {
-			how = ByChart
-		}
-		all = append(all, &source{Provider: m.provider(how, i), tier: i.tier, done: i.created, applied: m.appliedBy(i)})
+		all = append(all, m.sourceOf(i, i.created))
 	}
 	return all
 }
@@ -67,14 +63,14 @@ func (m *model) needObject(t *tier, stage int, ref flux.Ref, users ...build.Obje
 	}
 }
 
-// anybody is when what nothing known brings may be there: never, unless
-// something of unknown content brings it.
-func (m *model) anybody() fact {
+// anyOf is when what nothing known brings may be there: never, unless one of the
+// candidates brings it.
+func (m *model) anyOf(candidates []candidate) fact {
 	f := m.add()
-	if len(m.unknown) == 0 {
+	if len(candidates) == 0 {
 		m.forbid(f)
 	}
-	for _, c := range m.unknown {
+	for _, c := range candidates {
 		m.way(f, c.done)
 	}
 	return f

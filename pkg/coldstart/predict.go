@@ -99,9 +99,8 @@ func (m *model) blockers(t *tier) []flux.Ref {
 			refs = append(refs, p.Tier)
 		}
 	}
-	if source, made := m.sourceOf(t); made && !m.held[source] {
-		at := build.SourceOf(t.Kustomization)
-		for _, i := range m.objects[id{flux.SourceGroup, at.Kind, at.Namespace, at.Name}] {
+	if source, made := m.builtFrom(t); made && !m.held[source] {
+		for _, i := range m.objects[idOfSource(build.SourceOf(t.Kustomization))] {
 			refs = append(refs, i.tier.Tier)
 		}
 	}
@@ -130,12 +129,7 @@ func (m *model) judge(t *tier, n *need) Need {
 	m.complete(&out, n, sources)
 	if out.When == Perhaps && len(sources) > 0 {
 		out.TooLate, out.Providers = out.Providers, nil
-		for _, c := range m.doubts[n.doubtful()] {
-			if m.before(c.done, n.fact) {
-				continue // it waits for the need itself
-			}
-			out.Candidates = append(out.Candidates, c.ref)
-		}
+		out.Candidates = m.able(m.doubts[n.doubtful()], n)
 	}
 	return out
 }
@@ -147,13 +141,19 @@ func (m *model) complete(out *Need, n *need, sources []*source) {
 		out.Creators = m.book.Creators(n.kind.gvk.GroupKind())
 	}
 	if len(sources) == 0 && out.When != InTime {
-		for _, c := range m.unknown {
-			// What itself waits for the need does not bring it.
-			if !m.before(c.done, n.fact) {
-				out.Candidates = append(out.Candidates, c.ref)
-			}
+		out.Candidates = m.able(m.unknown, n)
+	}
+}
+
+// able are the candidates that do not wait themselves for what is needed.
+func (m *model) able(all []candidate, n *need) []flux.Ref {
+	var refs []flux.Ref
+	for _, c := range all {
+		if !m.before(c.done, n.fact) {
+			refs = append(refs, c.ref)
 		}
 	}
+	return refs
 }
 
 func (m *model) when(n *need, before fact, sources []*source) When {

@@ -218,6 +218,35 @@ type Provider struct {
 	Operator *flux.Ref
 }
 
+// Nearest is the provider that takes the least to be proved; nil where none comes
+// up.
+func (n *Need) Nearest() *Provider {
+	for _, reach := range []Reach{Proved, Hollow, Applied, NoPath} {
+		for i := range n.Providers {
+			if n.Providers[i].Reach == reach {
+				return &n.Providers[i]
+			}
+		}
+	}
+	return nil
+}
+
+// About is what a tier itself applies: of what a chart holds, the HelmRelease.
+func (p Provider) About() flux.Ref {
+	if p.Release != nil {
+		return *p.Release
+	}
+	return p.Object
+}
+
+// GateTier is the tier whose Ready would prove the provider done.
+func (p Provider) GateTier() flux.Ref {
+	if p.Gate.Name != "" {
+		return p.Gate
+	}
+	return p.Tier
+}
+
 // KindUse is one kind that is not built in, as one tier uses it.
 type KindUse struct {
 	Tier flux.Ref

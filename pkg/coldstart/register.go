@@ -73,11 +73,27 @@ func (m *model) registerDefinition(i *item) {
 	d := knowledge.DefinitionOf(i.Unstructured)
 	m.definitions[i.GetName()] = d.Kind
 	m.scopes[d.Kind] = d.Scope == knowledge.Namespaced
+	s := m.sourceOf(i, i.created)
+	s.versions = d.Versions
+	m.addSource(d.Kind, s)
+}
+
+// sourceOf is the object as what brings something about.
+func (m *model) sourceOf(i *item, done fact) *source {
 	how := ByGit
 	if i.release != nil {
 		how = ByChart
 	}
-	m.addSource(d.Kind, &source{Provider: m.provider(how, i), tier: i.tier, done: i.created, applied: m.appliedBy(i), versions: d.Versions, by: i.by()})
+	return &source{Provider: m.provider(how, i), tier: i.tier, done: done, applied: m.appliedBy(i), by: i.by()}
+}
+
+// brings is the release, whose chart is not looked into, as what brings
+// something about.
+func (r *release) brings(how How, done fact) *source {
+	return &source{
+		Provider: Provider{How: how, Tier: r.tier.Tier, Object: r.ref, Stage: build.StageRest},
+		tier:     r.tier, done: done, applied: r.tier.stages[build.StageRest], by: r.by,
+	}
 }
 
 // appliedBy is when the object that a tier itself applies is on the cluster:
@@ -177,12 +193,12 @@ func (m *model) registerStarts() {
 }
 
 func (m *model) registerStart(o *operator, relation knowledge.Relation) {
-	s := &source{done: o.started, by: o.by()}
+	var s *source
 	if o.item != nil {
-		s.Provider, s.tier, s.applied = m.provider(ByStart, o.item), o.item.tier, m.appliedBy(o.item)
+		s = m.sourceOf(o.item, o.started)
+		s.How = ByStart
 	} else {
-		s.Provider = Provider{How: ByStart, Tier: o.release.tier.Tier, Object: o.release.ref, Stage: build.StageRest}
-		s.tier, s.applied = o.release.tier, o.release.tier.stages[build.StageRest]
+		s = o.release.brings(ByStart, o.started)
 	}
 	s.Relation = &relation
 	for _, k := range m.derived(relation, nil, nil) {
@@ -197,10 +213,7 @@ func (m *model) registerCharts() {
 		if r.chart.Basis != Known {
 			continue
 		}
-		s := &source{
-			Provider: Provider{How: ByChart, Tier: r.tier.Tier, Object: r.ref, Stage: build.StageRest},
-			tier:     r.tier, done: r.done(m, r.installed), applied: r.tier.stages[build.StageRest], by: r.by,
-		}
+		s := r.brings(ByChart, r.done(m, r.installed))
 		for _, gk := range r.chart.Registers {
 			m.addSource(gk, s)
 		}
@@ -227,13 +240,6 @@ func (i *item) by() string {
 		return i.release.by
 	}
 	return ""
-}
-
-func (o *operator) by() string {
-	if o.item != nil {
-		return o.item.by()
-	}
-	return o.release.by
 }
 
 // isRelease is true of a HelmRelease: what its chart brings is entered with it.

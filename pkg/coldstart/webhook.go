@@ -35,15 +35,8 @@ type webhook struct {
 // Those of others are taken to answer.
 func (m *model) findWebhooks() {
 	for _, i := range m.items {
-		gk := i.GroupVersionKind().GroupKind()
-		if gk.Group != admissionregistrationv1.GroupName || gk.Kind != "ValidatingWebhookConfiguration" && gk.Kind != "MutatingWebhookConfiguration" {
-			continue
-		}
-		// What both kinds have in common.
-		var config admissionregistrationv1.ValidatingWebhookConfiguration
-		decode(i.Unstructured, &config)
-		for k := range config.Webhooks {
-			if h := m.webhook(i, &config.Webhooks[k]); h != nil {
+		for _, w := range webhooksOf(i.Unstructured) {
+			if h := m.webhook(i, &w); h != nil {
 				m.hooks = append(m.hooks, h)
 			}
 		}
@@ -52,15 +45,24 @@ func (m *model) findWebhooks() {
 		if len(r.chart.Webhooks) == 0 || r.spec.KubeConfig != nil || r.by != "" {
 			continue
 		}
-		s := &source{
-			Provider: Provider{How: ByChart, Tier: r.tier.Tier, Object: r.ref, Stage: build.StageRest},
-			tier:     r.tier, done: r.healthy, applied: r.tier.stages[build.StageRest],
-		}
+		s := r.brings(ByChart, r.healthy)
 		m.hooks = append(m.hooks, &webhook{
 			name: r.chart.Name, config: r.ref, inForce: r.created, answers: r.healthy, servers: []*source{s}, services: []*source{s},
 			asks: func(o *admitted) bool { return slices.Contains(r.chart.Webhooks, o.kind.Group) },
 		})
 	}
+}
+
+// webhooksOf are those of a configuration, as far as its two kinds have them in
+// common; none of any other object.
+func webhooksOf(o *unstructured.Unstructured) []admissionregistrationv1.ValidatingWebhook {
+	gk := o.GroupVersionKind().GroupKind()
+	if gk.Group != admissionregistrationv1.GroupName || gk.Kind != "ValidatingWebhookConfiguration" && gk.Kind != "MutatingWebhookConfiguration" {
+		return nil
+	}
+	var config admissionregistrationv1.ValidatingWebhookConfiguration
+	decode(o, &config)
+	return config.Webhooks
 }
 
 // webhook is nil for one that lets pass what nobody answers for, and for one of
@@ -82,11 +84,7 @@ func (m *model) webhook(i *item, spec *admissionregistrationv1.ValidatingWebhook
 		if !serves(services[0].Unstructured, w.Unstructured) {
 			continue
 		}
-		how := ByGit
-		if w.release != nil {
-			how = ByChart
-		}
-		s := &source{Provider: m.provider(how, w), tier: w.tier, done: m.start(w), applied: m.appliedBy(w), by: w.by()}
+		s := m.sourceOf(w, m.start(w))
 		h.servers = append(h.servers, s)
 		m.way(begun, s.done)
 	}
@@ -145,14 +143,7 @@ func (m *model) wireWebhooks() bool {
 // a dry run, and one without a word about it neither (kubernetes
 // pkg/apis/admissionregistration/validation, v1.37.2).
 func (m *model) wireSideEffects(t *tier, o build.Object) {
-	gvk := o.GroupVersionKind()
-	if gvk.Group != admissionregistrationv1.GroupName || gvk.Kind != "ValidatingWebhookConfiguration" && gvk.Kind != "MutatingWebhookConfiguration" {
-		return
-	}
-	var config admissionregistrationv1.ValidatingWebhookConfiguration
-	decode(o.Unstructured, &config)
-	for i := range config.Webhooks {
-		w := &config.Webhooks[i]
+	for _, w := range webhooksOf(o.Unstructured) {
 		var effects admissionregistrationv1.SideEffectClass
 		if w.SideEffects != nil {
 			effects = *w.SideEffects

@@ -28,7 +28,7 @@ func (m *model) wire(t *tier) {
 	for _, d := range t.spec.DependsOn {
 		m.need(t.attempt, m.dependency(t, d.Namespace, d.Name))
 	}
-	if source, made := m.sourceOf(t); made {
+	if source, made := m.builtFrom(t); made {
 		m.need(t.attempt, source)
 	}
 	if t.broken {
@@ -42,14 +42,14 @@ func (m *model) wire(t *tier) {
 	m.wireHealth(t)
 }
 
-// sourceOf is when the source of the tier is there; false where no tier applies
+// builtFrom is when the source of the tier is there; false where no tier applies
 // it, and for that of a root.
-func (m *model) sourceOf(t *tier) (fact, bool) {
+func (m *model) builtFrom(t *tier) (fact, bool) {
 	if t.Kustomization == nil {
 		return 0, false
 	}
 	source := build.SourceOf(t.Kustomization)
-	f, made := m.exists[id{flux.SourceGroup, source.Kind, source.Namespace, source.Name}]
+	f, made := m.exists[idOfSource(source)]
 	return f, made && !m.rootSource(source)
 }
 
@@ -62,17 +62,7 @@ func (m *model) dependency(t *tier, namespace, name string) fact {
 	if d := m.byKey[flux.Ref{Namespace: namespace, Name: name}.Key()]; d != nil {
 		return d.ready
 	}
-	f, hidden := m.add(), false
-	for _, c := range m.unknown {
-		if c.ref == c.tier.Tier {
-			m.way(f, c.done)
-			hidden = true
-		}
-	}
-	if !hidden {
-		m.forbid(f)
-	}
-	return f
+	return m.anyOf(m.unknownTiers())
 }
 
 // hidden is true where tiers may exist that are not known.

@@ -27,6 +27,9 @@ func idOfRef(r flux.Ref) id {
 	return id{schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).Group, r.Kind, r.Namespace, r.Name}
 }
 
+// idOfSource is that of a source of Flux, which references name without a group.
+func idOfSource(r flux.Ref) id { return id{flux.SourceGroup, r.Kind, r.Namespace, r.Name} }
+
 // tier is a Kustomization in the model.
 type tier struct {
 	*build.Followed
@@ -131,8 +134,6 @@ type kind struct {
 	others  []string
 	// before says who serves it from the beginning.
 	before string
-	// guessed is true where only what is unknown may bring it.
-	guessed bool
 }
 
 // source is one way in which a kind, or an object, comes to be.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
 )
@@ -99,7 +100,7 @@ func (e *ServedDeadlineError) Error() string {
 	if len(e.Missing) == 0 {
 		return fmt.Sprintf("all CRDs are Established, but after %s discovery does not show all of their kinds", e.Waited)
 	}
-	return fmt.Sprintf("after %s these CRDs are not Established: %s", e.Waited, joinAnd(e.Missing))
+	return fmt.Sprintf("after %s these CRDs are not Established: %s", e.Waited, finding.And(e.Missing))
 }
 
 // ExitCode is 4, past a deadline.

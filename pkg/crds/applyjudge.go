@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubestandup/kubestandup/pkg/finding"
 )
 
 const (
@@ -48,16 +50,16 @@ func judgeDefinition(wanted, there *unstructured.Unstructured) judgement {
 	if others := specManagers(there); len(others) != 1 || others[0] != DefinitionManager {
 		by := "nobody is recorded to manage its spec"
 		if others = slices.DeleteFunc(others, func(m string) bool { return m == DefinitionManager }); len(others) > 0 {
-			by = fmt.Sprintf("%s manages its spec", joinAnd(others))
+			by = fmt.Sprintf("%s manages its spec", finding.And(others))
 			if len(others) > 1 {
-				by = fmt.Sprintf("%s manage its spec", joinAnd(others))
+				by = fmt.Sprintf("%s manage its spec", finding.And(others))
 			}
 		}
 		return judgement{Left, NotOurs, by}
 	}
 	if lost := lostVersions(wanted, there); len(lost) > 0 {
 		return judgement{Refused, LosesStored, fmt.Sprintf("objects are stored in %s, which the chart's does not have any more, so they could not be read again: "+
-			"migrate them and take the version out of status.storedVersions first, or take a chart between", joinAnd(lost))}
+			"migrate them and take the version out of status.storedVersions first, or take a chart between", finding.And(lost))}
 	}
 	return judgement{act: Updated}
 }

@@ -22,6 +22,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
 )
@@ -65,7 +66,7 @@ type DeadlineError struct {
 
 func (e *DeadlineError) Error() string {
 	return fmt.Sprintf("%s was applied, but after %s these are not served: %s\n%s",
-		e.Trigger, e.Waited, joinAnd(e.Missing), e.Operator.Sentence())
+		e.Trigger, e.Waited, finding.And(e.Missing), e.Operator.Sentence())
 }
 
 // ExitCode is 4, past a deadline.

@@ -308,7 +308,7 @@ func (d *Diagnosis) untriggered() string {
 	for _, m := range d.Missing {
 		if len(m.OtherVersions) > 0 {
 			return fmt.Sprintf("%s is served as %s and not as %s: change the manifest, or update the CRD",
-				m.Kind.Kind, joinAnd(m.OtherVersions), m.Kind.Version)
+				m.Kind.Kind, finding.And(m.OtherVersions), m.Kind.Version)
 		}
 		all = append(all, m.Kind)
 	}
@@ -324,14 +324,7 @@ func kindNames(kinds []schema.GroupVersionKind) string {
 	for _, k := range kinds {
 		names = append(names, k.Kind)
 	}
-	return joinAnd(names)
-}
-
-func joinAnd(words []string) string {
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-	return strings.Join(words, "")
+	return finding.And(names)
 }
 
 // Kept are the triggers that a deadlock keeps from being applied.

@@ -81,7 +81,7 @@ func (s *shelf) reportBroken(l *look, dir string, r *released) finding.Finding {
 	if l.spec(r.tier).Wait || l.checks(r.tier, r.Ref()) {
 		cause := fmt.Sprintf("%s waits for it, and never becomes Ready", l.name(r.tier))
 		if n := l.below(r.tier); n > 0 {
-			cause += fmt.Sprintf("; the %s below %s down", count(n, "tier"), verb(n, "stays", "stay"))
+			cause += fmt.Sprintf("; the %s below %s down", finding.Count(n, "tier"), finding.Verb(n, "stays", "stay"))
 		}
 		f.Causes = append(f.Causes, cause)
 	}

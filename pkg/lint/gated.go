@@ -25,8 +25,9 @@ func (s *shelf) gated(ctx context.Context, release build.Object, asks []string, 
 	server := s.server
 	server.Kinds = slices.Clone(server.Kinds)
 	var groups []string
-	for _, asked := range asks {
-		if gvk, ok := askedKind(asked); ok && !slices.ContainsFunc(s.server.Kinds, func(k schema.GroupVersionKind) bool { return k.Group == gvk.Group }) {
+	for _, gvk := range chart.AskedKinds(asks) {
+		// Groups without a dot are built in.
+		if strings.Contains(gvk.Group, ".") && !slices.ContainsFunc(s.server.Kinds, func(k schema.GroupVersionKind) bool { return k.Group == gvk.Group }) {
 			server.Kinds = append(server.Kinds, gvk)
 			groups = append(groups, gvk.Group)
 		}
@@ -49,12 +50,4 @@ func (s *shelf) gated(ctx context.Context, release build.Object, asks []string, 
 	return slices.DeleteFunc(more.Objects, func(o *unstructured.Unstructured) bool {
 		return had[coldstart.Key(refOf(o))] || !slices.Contains(groups, o.GroupVersionKind().Group)
 	})
-}
-
-// askedKind reads what a template asks for: group/version, some with a kind.
-// Those of groups without a dot are built in.
-func askedKind(asked string) (schema.GroupVersionKind, bool) {
-	group, rest, _ := strings.Cut(asked, "/")
-	version, kind, _ := strings.Cut(rest, "/")
-	return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, strings.Contains(group, ".") && version != ""
 }

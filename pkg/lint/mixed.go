@@ -3,13 +3,7 @@
 
 package lint
 
-import (
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/kubestandup/kubestandup/pkg/build"
-	"github.com/kubestandup/kubestandup/pkg/flux"
-)
+import "github.com/kubestandup/kubestandup/pkg/build"
 
 // mixed takes the tiers that do not build from the working tree for such of
 // unknown content where the artifact of their source holds more than that: other
@@ -20,12 +14,7 @@ func (s *shelf) mixed(all []build.Followed) {
 		if t.Err == nil || t.Kustomization == nil {
 			continue
 		}
-		var k kustomizev1.Kustomization
-		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(t.Kustomization.Object, &k) // it was decoded before
-		ref := flux.Ref{Kind: k.Spec.SourceRef.Kind, Namespace: k.Spec.SourceRef.Namespace, Name: k.Spec.SourceRef.Name}
-		if ref.Namespace == "" {
-			ref.Namespace = t.Tier.Namespace
-		}
+		ref := build.SourceOf(t.Kustomization)
 		if o := s.source(ref); o != nil && (nested(o, "include") != nil || nested(o, "recurseSubmodules") == true) {
 			t.Err, t.Result, t.Outside = nil, nil, &ref
 		}

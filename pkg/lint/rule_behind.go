@@ -4,11 +4,10 @@
 package lint
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
-	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
 	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
@@ -44,38 +43,14 @@ func sourceBehind() Rule {
 // A source that is there before Flux is has none.
 func (l *look) definers() map[flux.Ref][]flux.Ref {
 	all, there := map[flux.Ref][]flux.Ref{}, map[flux.Ref]bool{}
-	add := func(source, tier flux.Ref, is bool) {
-		source = coldstart.Key(source)
-		all[source] = append(all[source], tier)
-		there[source] = there[source] || is
-	}
-	for i := range l.World.Tiers {
-		f := &l.World.Tiers[i]
-		if len(f.Parents) == 0 && f.Kustomization != nil {
-			add(build.SourceOf(f.Kustomization), f.Tier, true)
-		}
-		if f.Result == nil || f.Remote {
+	for _, d := range l.definitions() {
+		if d.elsewhere {
 			continue
 		}
-		for _, o := range f.Result.Objects {
-			if o.GroupVersionKind().Group == flux.SourceGroup {
-				add(o.Ref(), f.Tier, o.Ignored)
-			}
-		}
-		for _, r := range releases(f) {
-			chart := l.World.Charts[coldstart.Key(r.Ref())]
-			for _, o := range slices.Concat(chart.PreInstall, chart.Objects, chart.PostInstall) {
-				ref := refOf(o)
-				ref.Namespace = cmp.Or(ref.Namespace, r.GetNamespace())
-				add(ref, f.Tier, false)
-			}
-		}
+		all[d.source] = append(all[d.source], d.tier)
+		there[d.source] = there[d.source] || d.there
 	}
-	for source := range there {
-		if there[source] {
-			delete(all, source)
-		}
-	}
+	maps.DeleteFunc(all, func(source flux.Ref, _ []flux.Ref) bool { return there[source] })
 	return all
 }
 
@@ -145,7 +120,7 @@ func (l *look) reportBehind(source, tier, object, by flux.Ref) finding.Finding {
 	severity, but := finding.Error, ""
 	if may := l.mayDefine(); len(may) > 0 {
 		severity = finding.Warning
-		but = fmt.Sprintf(", unless %s %s it before, whose content is not known", some(may), verb(len(may), "brings", "bring"))
+		but = fmt.Sprintf(", unless %s %s it before, whose content is not known", finding.Some(may), finding.Verb(len(may), "brings", "bring"))
 	}
 	what := "never attempted"
 	if isRelease(object) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/lint/suggest"
 )
@@ -46,7 +47,7 @@ func (l *look) needCauses(tier flux.Ref, needs []coldstart.Need) []string {
 		}
 		for i, u := range n.Users {
 			if i == enough {
-				causes = append(causes, fmt.Sprintf("and %s more of that kind", count(len(n.Users)-enough, "object")))
+				causes = append(causes, fmt.Sprintf("and %s more of that kind", finding.Count(len(n.Users)-enough, "object")))
 				break
 			}
 			causes = append(causes, fmt.Sprintf("%s is in stage %d of %s and needs %s", l.place(tier, u.Ref()), u.Stage, l.name(tier), needKind(n)))
@@ -65,11 +66,11 @@ func needKind(n coldstart.Need) string {
 
 // providerCause says by which file or object the kinds come to be.
 func (l *look) providerCause(b brought) string {
-	kinds := and(kindNames(b.needs))
+	kinds := finding.And(kindNames(b.needs))
 	if b.needs[0].Kind.Kind == "" {
 		from := l.place(b.Tier, b.Object)
-		if b.How != coldstart.ByGit && isRelease(release(b.Provider)) {
-			from = "the chart of " + l.place(b.Tier, release(b.Provider))
+		if b.How != coldstart.ByGit && isRelease(b.About()) {
+			from = "the chart of " + l.place(b.Tier, b.About())
 		}
 		return fmt.Sprintf("%s comes from %s, in %s", kinds, from, l.name(b.Tier))
 	}
@@ -79,16 +80,25 @@ func (l *look) providerCause(b brought) string {
 		if b.Release != nil {
 			where = fmt.Sprintf("%s in the chart of %s", b.Object, l.place(b.Tier, *b.Release))
 		}
-		return fmt.Sprintf("%s %s in no file: %s creates %s when it has reconciled %s, in %s", l.crds(b), verb(len(kindNames(b.needs)), "is", "are"),
-			system(b.Provider), verb(len(kindNames(b.needs)), "it", "them"), where, l.name(b.Tier))
+		return fmt.Sprintf("%s %s in no file: %s creates %s when it has reconciled %s, in %s", l.crds(b), finding.Verb(len(kindNames(b.needs)), "is", "are"),
+			system(b.Provider), finding.Verb(len(kindNames(b.needs)), "it", "them"), where, l.name(b.Tier))
 	case coldstart.ByStart:
-		return fmt.Sprintf("%s %s in no file: %s creates %s when it starts: %s, in %s", l.crds(b), verb(len(kindNames(b.needs)), "is", "are"),
-			system(b.Provider), verb(len(kindNames(b.needs)), "it", "them"), l.place(b.Tier, kept(b.Provider)), l.name(b.Tier))
+		return fmt.Sprintf("%s %s in no file: %s creates %s when it starts: %s, in %s", l.crds(b), finding.Verb(len(kindNames(b.needs)), "is", "are"),
+			system(b.Provider), finding.Verb(len(kindNames(b.needs)), "it", "them"), l.place(b.Tier, kept(b.Provider)), l.name(b.Tier))
 	case coldstart.ByChart:
-		return fmt.Sprintf("%s %s by the chart of %s, in %s", kinds, verb(len(kindNames(b.needs)), "is registered", "are registered"),
-			l.place(b.Tier, release(b.Provider)), l.name(b.Tier))
+		return fmt.Sprintf("%s %s by the chart of %s, in %s", kinds, finding.Verb(len(kindNames(b.needs)), "is registered", "are registered"),
+			l.place(b.Tier, b.About()), l.name(b.Tier))
 	}
-	return fmt.Sprintf("%s %s from %s, in %s", kinds, verb(len(kindNames(b.needs)), "comes", "come"), l.place(b.Tier, b.Object), l.name(b.Tier))
+	return fmt.Sprintf("%s %s from %s, in %s", kinds, finding.Verb(len(kindNames(b.needs)), "comes", "come"), l.place(b.Tier, b.Object), l.name(b.Tier))
+}
+
+// providerCauses says of one need what brings it.
+func (l *look) providerCauses(n coldstart.Need, by []coldstart.Provider) []string {
+	var causes []string
+	for _, p := range by {
+		causes = append(causes, l.providerCause(brought{p, []coldstart.Need{n}}))
+	}
+	return causes
 }
 
 // crds names the CRDs by which a provider brings kinds.
@@ -100,7 +110,7 @@ func (l *look) crds(b brought) string {
 		}
 	}
 	names = unique(names)
-	return verb(len(names), "the CRD ", "the CRDs ") + and(names)
+	return finding.Verb(len(names), "the CRD ", "the CRDs ") + finding.And(names)
 }
 
 // operatorCause says who runs the controller of a trigger.
@@ -158,7 +168,7 @@ func (l *look) deadlockFix(d stuck) string {
 		not = fmt.Sprintf(" (not %s up)", kept(p))
 	}
 	text := fmt.Sprintf("Move %s down into a tier of %s own%s, which %s:\n%s",
-		some(refs(moved)), verb(len(moved), "its", "their"), not, dependsWords(below.Spec.DependsOn), encode(below))
+		finding.Some(refs(moved)), finding.Verb(len(moved), "its", "their"), not, dependsWords(below.Spec.DependsOn), encode(below))
 	byTier := map[flux.Ref][]brought{}
 	var order []flux.Ref
 	for _, b := range bring(d.needs, d.providers) {
@@ -175,8 +185,8 @@ func (l *look) deadlockFix(d stuck) string {
 		}
 	}
 	if n := len(l.dependants(d.Tier)); n > 0 {
-		text += fmt.Sprintf("%s on %s: what relies on %s needs an edge to %s.", sentence(count(n, "tier")+verb(n, " depends", " depend")), l.name(d.Tier),
-			some(unique(kindsOf(moved))), below.Metadata.Name)
+		text += fmt.Sprintf("%s on %s: what relies on %s needs an edge to %s.", sentence(finding.Count(n, "tier")+finding.Verb(n, " depends", " depend")), l.name(d.Tier),
+			finding.Some(unique(kindsOf(moved))), below.Metadata.Name)
 	}
 	return text
 }
@@ -194,7 +204,7 @@ func dependsWords(on []dependencyYAML) string {
 	for _, d := range on {
 		names = append(names, d.Name)
 	}
-	return "depends on " + and(names)
+	return "depends on " + finding.And(names)
 }
 
 // gateWords says what a gate proves.
@@ -205,14 +215,14 @@ func gateWords(all []brought) string {
 		case coldstart.ByTrigger:
 			words = append(words, fmt.Sprintf("%s is reconciled", b.Object))
 		case coldstart.ByChart:
-			words = append(words, fmt.Sprintf("%s is installed", release(b.Provider)))
+			words = append(words, fmt.Sprintf("%s is installed", b.About()))
 		case coldstart.ByStart:
 			words = append(words, fmt.Sprintf("%s has registered its kinds", system(b.Provider)))
 		default:
 			words = append(words, fmt.Sprintf("%s is there", b.Object))
 		}
 	}
-	return and(unique(words))
+	return finding.And(unique(words))
 }
 
 // tierBelow is the tier that the resources move to: like the one that they are

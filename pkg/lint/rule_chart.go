@@ -67,14 +67,9 @@ func (l *look) withoutCRDs(r flux.Ref, off *knowledge.Chart) []finding.Finding {
 			by = append(by, user)
 		}
 	}
-	for i := range l.Prediction.Outcomes {
-		o := &l.Prediction.Outcomes[i]
-		for _, n := range o.Needs {
-			if o.Verdict != coldstart.Suspended {
-				add(o.Tier, n, l.needCauses(o.Tier, []coldstart.Need{n}))
-			}
-		}
-	}
+	l.eachNeed(func(o *coldstart.Outcome, n coldstart.Need) {
+		add(o.Tier, n, l.needCauses(o.Tier, []coldstart.Need{n}))
+	})
 	for _, user := range l.Prediction.Releases {
 		for _, n := range user.Needs {
 			if user.Attempted {
@@ -98,7 +93,7 @@ func (l *look) withoutCRDs(r flux.Ref, off *knowledge.Chart) []finding.Finding {
 	}
 	f := l.report("CS005", severity, tier, r, fmt.Sprintf(
 		"%s installs chart %s, which registers no CRDs with these values, and nothing else registers %s:%s %s %s on a cold cluster, and no retry heals it",
-		r, off.Name, described(needs), unless, some(l.names(by)), verb(len(by), "fails", "fail")))
+		r, off.Name, described(needs), unless, finding.Some(l.names(by)), finding.Verb(len(by), "fails", "fail")))
 	f.Causes = causes
 	f.Missing = missing(needs)
 	f.Fix = l.switchOn(r, off)

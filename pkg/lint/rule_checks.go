@@ -54,12 +54,12 @@ func (l *look) ignoredChecks(tier flux.Ref, checks []checkRef) finding.Finding {
 		message += ". What that is is not known here, so that they may be needless or missing"
 		own, foreign = nil, nil
 	case len(foreign) > 0:
-		message = fmt.Sprintf("%s has healthChecks beside wait: true, which ignores them: it is Ready without %s, which it does not apply", name, some(foreign))
+		message = fmt.Sprintf("%s has healthChecks beside wait: true, which ignores them: it is Ready without %s, which it does not apply", name, finding.Some(foreign))
 	}
 	f := l.report("HG002", severity, tier, tier, message)
 	f.Causes = []string{l.place(tier, tier) + " sets both; kustomize-controller looks at healthChecks only where wait is not set"}
 	if len(own) > 0 {
-		f.Causes = append(f.Causes, fmt.Sprintf("%s applies %s, so that wait covers %s", name, some(own), verb(len(own), "it", "them")))
+		f.Causes = append(f.Causes, fmt.Sprintf("%s applies %s, so that wait covers %s", name, finding.Some(own), finding.Verb(len(own), "it", "them")))
 	}
 	wait := false
 	switch {
@@ -159,7 +159,7 @@ func (l *look) unproved(tier *flux.Ref, told map[string]bool) []finding.Finding 
 		}
 		f := l.report("HG003", finding.Info, *tier, objects[0], fmt.Sprintf(
 			"%s %s on %s, whose Ready does not prove that %s has taken effect: %s",
-			some(names), verb(len(names), "depends", "depend"), l.name(*tier), some(refs(objects)), effect.Why))
+			finding.Some(names), finding.Verb(len(names), "depends", "depend"), l.name(*tier), finding.Some(refs(objects)), effect.Why))
 		f.Causes = []string{l.place(*tier, objects[0]) + " counts as healthy as soon as it is applied"}
 		f.Fix = fmt.Sprintf("Where that matters, prove it in %s", g.text(l))
 		all = append(all, f)

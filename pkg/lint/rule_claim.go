@@ -43,7 +43,7 @@ func (l *look) unbound(tier flux.Ref, claim coldstart.Claim) finding.Finding {
 	}
 	stays := fmt.Sprintf("the claim stays Pending, %s is never Ready", name)
 	if len(below) > 0 {
-		stays = fmt.Sprintf("the claim stays Pending, %s is never Ready, and %s never %s", name, some(below), verb(len(below), "starts", "start"))
+		stays = fmt.Sprintf("the claim stays Pending, %s is never Ready, and %s never %s", name, finding.Some(below), finding.Verb(len(below), "starts", "start"))
 	}
 	class := "where its class binds with the first pod (WaitForFirstConsumer), "
 	if claim.Sure {

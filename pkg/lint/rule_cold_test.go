@@ -122,10 +122,10 @@ func TestRetryWords(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	if got := some([]string{"a", "b", "c", "d", "e"}); got != "a, b, c, d and e" {
+	if got := finding.Some([]string{"a", "b", "c", "d", "e"}); got != "a, b, c, d and e" {
 		t.Error(got)
 	}
-	if got := some([]string{"a", "b", "c", "d", "e", "f"}); got != "a, b, c, d and 2 more" {
+	if got := finding.Some([]string{"a", "b", "c", "d", "e", "f"}); got != "a, b, c, d and 2 more" {
 		t.Error(got)
 	}
 	needs := []coldstart.Need{

@@ -74,7 +74,7 @@ func (l *look) reportLoop(c loop) finding.Finding {
 		message = fmt.Sprintf("%s depends on itself, so that it is never applied", l.name(start.Ref))
 	}
 	if n := l.behind(c); n > 0 {
-		message += fmt.Sprintf(", and the %s below %s down", count(n, "tier"), verb(n, "stays", "stay"))
+		message += fmt.Sprintf(", and the %s below %s down", finding.Count(n, "tier"), finding.Verb(n, "stays", "stay"))
 	}
 	f := l.report("DG001", finding.Error, start.Ref, start.Ref, message)
 	for _, s := range c {
@@ -82,7 +82,7 @@ func (l *look) reportLoop(c loop) finding.Finding {
 	}
 	if source, n := l.unsorted(c); n > 0 {
 		f.Causes = append(f.Causes, fmt.Sprintf("while the loop is there, a new commit of %s reconciles none of its %s at once: "+
-			"kustomize-controller cannot sort them (circular dependency detected), and each waits for its own interval", source, count(n, "tier")))
+			"kustomize-controller cannot sort them (circular dependency detected), and each waits for its own interval", source, finding.Count(n, "tier")))
 	}
 	last := c[len(c)-1]
 	for _, s := range c {
@@ -135,7 +135,7 @@ func (l *look) reportRoot(c loop, at int) finding.Finding {
 	}
 	by := fmt.Sprintf("%s depends on %s", l.name(child.Ref), l.name(container.Ref))
 	if len(chain) > 1 {
-		by = fmt.Sprintf("%s depends on it by way of %s", l.name(child.Ref), and(chain[1:]))
+		by = fmt.Sprintf("%s depends on it by way of %s", l.name(child.Ref), finding.And(chain[1:]))
 	}
 	how := "wait: true"
 	if c[at].how == byCheck {
@@ -143,7 +143,7 @@ func (l *look) reportRoot(c loop, at int) finding.Finding {
 	}
 	f := l.report("DG006", finding.Error, container.Ref, container.Ref, fmt.Sprintf(
 		"%s applies %s and waits for it (%s), and %s: %s is never Ready, and %s is never applied",
-		l.name(container.Ref), l.name(child.Ref), how, by, l.name(container.Ref), and(chain)))
+		l.name(container.Ref), l.name(child.Ref), how, by, l.name(container.Ref), finding.And(chain)))
 	for _, s := range c {
 		f.Causes = append(f.Causes, l.stepCause(s))
 	}

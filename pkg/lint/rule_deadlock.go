@@ -134,22 +134,28 @@ func (l *look) reportDeadlock(d stuck) finding.Finding {
 	return f
 }
 
+// unhealed ends the message about a tier that no retry heals.
+func (l *look) unhealed(tier flux.Ref) string {
+	tail := "no retry heals it"
+	if n := l.below(tier); n > 0 {
+		tail += fmt.Sprintf(", and the %s below it %s down until it is changed", finding.Count(n, "tier"), finding.Verb(n, "stays", "stay"))
+	}
+	return tail
+}
+
 func (l *look) deadlockMessage(d stuck) string {
 	name, p := l.name(d.Tier), d.providers[0]
 	first := ofProvider(d, p)
-	tail := "no retry heals it"
-	if n := l.below(d.Tier); n > 0 {
-		tail += fmt.Sprintf(", and the %s below it %s down until it is changed", count(n, "tier"), verb(n, "stays", "stay"))
-	}
+	tail := l.unhealed(d.Tier)
 	if others := len(d.needs) - len(first); others > 0 {
-		tail = fmt.Sprintf("the same holds for %s; %s", some(kindNames(rest(d, p))), tail)
+		tail = fmt.Sprintf("the same holds for %s; %s", finding.Some(kindNames(rest(d, p))), tail)
 	}
 	start := fmt.Sprintf("%s never comes up on a cold cluster", name)
 	what := described(first)
 	switch {
 	case d.guessed:
 		return fmt.Sprintf("%s may never come up on a cold cluster: nothing is known to register %s but perhaps the chart of %s, "+
-			"in the same tier, of which Flux applies nothing until every kind is known: then %s", name, what, some(refs(first[0].Candidates)), tail)
+			"in the same tier, of which Flux applies nothing until every kind is known: then %s", name, what, finding.Some(refs(first[0].Candidates)), tail)
 	case d.variables():
 		tail = "unless something outside of the repository creates it before, " + tail
 		if p.Reach == coldstart.Behind {
@@ -159,14 +165,14 @@ func (l *look) deadlockMessage(d stuck) string {
 		return fmt.Sprintf("%s: it is built %s %s, which it applies itself: %s", start, builtWith(d.needs[0]), what, tail)
 	case p.Reach == coldstart.Behind:
 		return fmt.Sprintf("%s: %s %s only once %s, and that is in %s, which itself waits for %s: %s", start, what,
-			verb(len(kindNames(first)), "exists", "exist"), once(p), l.name(p.Tier), name, tail)
+			finding.Verb(len(kindNames(first)), "exists", "exist"), once(p), l.name(p.Tier), name, tail)
 	}
 	where := fmt.Sprintf("waits in the same stage of %s, of which Flux applies nothing until every kind in it is known", name)
 	if p.Stage > first[0].Stage {
 		where = fmt.Sprintf("waits in a later stage of %s, which Flux does not get to until every kind of the one before is known", name)
 	}
 	return fmt.Sprintf("%s: %s %s only once %s, and %s %s: %s",
-		start, what, verb(len(kindNames(first)), "exists", "exist"), once(p), kept(p), where, tail)
+		start, what, finding.Verb(len(kindNames(first)), "exists", "exist"), once(p), kept(p), where, tail)
 }
 
 // once says what has to happen before the kinds of a provider exist.
@@ -180,7 +186,7 @@ func once(p coldstart.Provider) string {
 	case coldstart.ByStart:
 		return fmt.Sprintf("%s has started", system(p))
 	case coldstart.ByChart:
-		return fmt.Sprintf("%s is installed", release(p))
+		return fmt.Sprintf("%s is installed", p.About())
 	}
 	if p.Object.Kind == crdKind {
 		return "the CRD is applied"
@@ -227,7 +233,7 @@ func sameProvider(a, b coldstart.Provider) bool {
 	case coldstart.ByGit:
 		return true
 	case coldstart.ByChart:
-		return same(release(a), release(b))
+		return same(a.About(), b.About())
 	}
 	return same(kept(a), kept(b)) && same(a.Object, b.Object)
 }

@@ -30,7 +30,7 @@ func forceInDeadlock() Rule {
 					f := l.report("CS009", finding.Warning, d.Tier, d.Tier, fmt.Sprintf(
 						"%s is deadlocked (CS001) and has %s: while its kinds are missing, each attempt deletes what has a changed immutable field already in its dry run, and never gets to apply it again",
 						l.name(d.Tier), by))
-					f.Causes = []string{l.place(d.Tier, d.Tier) + " keeps back " + some(kindNames(d.needs)) + ", and so its whole stage"}
+					f.Causes = []string{l.place(d.Tier, d.Tier) + " keeps back " + finding.Some(kindNames(d.needs)) + ", and so its whole stage"}
 					f.Fix = fmt.Sprintf("Resolve CS001 first, or take %s out of %s until then.", by, l.name(d.Tier))
 					all = append(all, f)
 				}
@@ -74,7 +74,7 @@ func teardownTwin() Rule {
 				}
 				f := l.report("CS010", finding.Info, d.Tier, d.Tier, fmt.Sprintf(
 					"where %s is up already, deleting it may hang: with %s it deletes %s, with which %s, and where that is sooner it cannot look for %s any more (no matches for kind) and keeps its finalizer",
-					l.name(d.Tier), how, kept(d.providers[0]), goes(kindNames(d.needs)), some(refs(users(d.needs)))))
+					l.name(d.Tier), how, kept(d.providers[0]), goes(kindNames(d.needs)), finding.Some(refs(users(d.needs)))))
 				f.Causes = []string{"kustomize-controller takes a kind that is not served for an error when it deletes, not for an object that is gone"}
 				f.Fix = fmt.Sprintf("The fix of CS001 is the fix of this too: in a tier below %s they are deleted while their kind is still there.", l.name(d.Tier))
 				all = append(all, f)
@@ -94,7 +94,7 @@ func (l *look) takesAlong(d stuck) bool {
 				return true
 			}
 		case coldstart.ByChart:
-			for _, o := range l.World.Charts[coldstart.Key(release(p))].Objects {
+			for _, o := range l.World.Charts[coldstart.Key(p.About())].Objects {
 				if o.GetKind() == crdKind && crdOf(o, d.needs[i].Kind.GroupKind()) && o.GetAnnotations()["helm.sh/resource-policy"] != "keep" {
 					return true
 				}
@@ -105,7 +105,7 @@ func (l *look) takesAlong(d stuck) bool {
 }
 
 func goes(kinds []string) string {
-	return fmt.Sprintf("the %s of %s %s", verb(len(kinds), "CRD", "CRDs"), some(kinds), verb(len(kinds), "goes", "go"))
+	return fmt.Sprintf("the %s of %s %s", finding.Verb(len(kinds), "CRD", "CRDs"), finding.Some(kinds), finding.Verb(len(kinds), "goes", "go"))
 }
 
 // prunes says by which field the tier deletes what it applied, empty where it

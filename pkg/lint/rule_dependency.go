@@ -90,8 +90,8 @@ func crossSource() Rule {
 				}
 				f := l.edge("DG005", finding.Info, n, fmt.Sprintf(
 					"%s is built from %s and depends on %s of %s: Flux compares revisions only within one source, so it may go ahead with a Ready of an older commit",
-					l.name(n.Ref), n.Source, some(on), some(unique(sources))), 0)
-				f.Causes = []string{l.place(n.Ref, n.Ref) + " depends on " + some(on)}
+					l.name(n.Ref), n.Source, finding.Some(on), finding.Some(unique(sources))), 0)
+				f.Causes = []string{l.place(n.Ref, n.Ref) + " depends on " + finding.Some(on)}
 				f.Fix = "Build both from one source where a change spans both; a first start is ordered all the same."
 				all = append(all, f)
 			}
@@ -115,7 +115,7 @@ func (l *look) eachEdge(ask func(*tiers.Node, flux.Dependency) (finding.Finding,
 
 func (l *look) edge(rule string, severity finding.Severity, n *tiers.Node, message string, below int) finding.Finding {
 	if below > 0 {
-		message += fmt.Sprintf(", with the %s below it", count(below, "tier"))
+		message += fmt.Sprintf(", with the %s below it", finding.Count(below, "tier"))
 	}
 	return l.report(rule, severity, n.Ref, n.Ref, message)
 }
@@ -160,7 +160,7 @@ func (l *look) missingEdge(n *tiers.Node, on flux.Ref) finding.Finding {
 		if unbuilt {
 			severity = finding.Info // why it does not build is reported by itself
 		}
-		but = fmt.Sprintf(", unless %s %s it, whose content is not known", some(unknown), verb(len(unknown), "brings", "bring"))
+		but = fmt.Sprintf(", unless %s %s it, whose content is not known", finding.Some(unknown), finding.Verb(len(unknown), "brings", "bring"))
 	}
 	f := l.edge("DG002", severity, n, fmt.Sprintf(
 		"%s depends on %s, and there is no such %s%s: %s never comes up", l.name(n.Ref), on.Key(), on.Kind, but, l.name(n.Ref)), l.below(n.Ref))

@@ -46,11 +46,11 @@ func (l *look) rejected(f *build.Followed) finding.Finding {
 	}
 	tail := ""
 	if n := l.below(f.Tier); n > 0 {
-		tail = fmt.Sprintf(", and the %s below it %s down", count(n, "tier"), verb(n, "stays", "stay"))
+		tail = fmt.Sprintf(", and the %s below it %s down", finding.Count(n, "tier"), finding.Verb(n, "stays", "stay"))
 	}
 	r := l.report("CS007", finding.Error, f.Tier, object, fmt.Sprintf(
 		"%s holds %s, which SOPS encrypted, and has no spec.decryption: Flux applies nothing of the tier, no retry heals it%s",
-		l.name(f.Tier), some(refs(secrets)), tail))
+		l.name(f.Tier), finding.Some(refs(secrets)), tail))
 	for _, s := range secrets {
 		r.Causes = append(r.Causes, l.place(f.Tier, s)+" holds values that SOPS encrypted")
 	}
@@ -141,7 +141,7 @@ func (l *look) shipped(f *build.Followed, severity finding.Severity, objects []b
 	fix := "Say how they are decrypted, with the Secret that holds your key, in " + addTo(l, f.Tier, specYAML{Decryption: l.decryption()})
 	if severity == finding.Warning {
 		why = "annotation " + decryptAnnotation + ": disabled says so"
-		fix = fmt.Sprintf("Take the annotation off %s, unless something in the cluster decrypts it.", some(names))
+		fix = fmt.Sprintf("Take the annotation off %s, unless something in the cluster decrypts it.", finding.Some(names))
 	}
 	end := "the tier is Ready, and what reads them fails"
 	if objects[0].GroupVersionKind().Group != "" && strings.Contains(objects[0].GroupVersionKind().Group, ".") {
@@ -149,7 +149,7 @@ func (l *look) shipped(f *build.Followed, severity finding.Severity, objects []b
 	}
 	r := l.report("CS008", severity, f.Tier, objects[0].Ref(), fmt.Sprintf(
 		"%s applies %s with the ciphertext of SOPS instead of %s values, since %s: %s",
-		l.name(f.Tier), some(names), verb(len(names), "its", "their"), why, end))
+		l.name(f.Tier), finding.Some(names), finding.Verb(len(names), "its", "their"), why, end))
 	for _, o := range objects {
 		r.Causes = append(r.Causes, l.place(f.Tier, o.Ref())+" holds values that SOPS encrypted"+encryptedFields(o.Unstructured))
 	}
@@ -171,5 +171,5 @@ func encryptedFields(o *unstructured.Unstructured) string {
 	if len(fields) == 0 {
 		return ""
 	}
-	return ": " + some(sorted(fields))
+	return ": " + finding.Some(sorted(fields))
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
 )
@@ -56,7 +57,7 @@ func (l *look) gateFor(tier flux.Ref, all []brought) gate {
 		case b.How == coldstart.ByGit:
 			// Ready comes after the last stage, whatever the gate.
 		case b.How == coldstart.ByChart:
-			watch = append(watch, release(b.Provider))
+			watch = append(watch, b.About())
 		case ready != nil && b.Release != nil:
 			watch = append(watch, *b.Release)
 			g.expectRelease(*b.Release, exprOf(groupKind(b.Object), ready))
@@ -177,7 +178,7 @@ func addTo(l *look, object flux.Ref, spec specYAML) string {
 	}
 	how := ""
 	if len(lists) > 0 {
-		how = ", add to " + and(lists)
+		how = ", add to " + finding.And(lists)
 	}
 	return writeTo(l, object, how, spec)
 }
@@ -271,8 +272,8 @@ func (l *look) built(p coldstart.Provider) []*unstructured.Unstructured {
 	for _, o := range l.objects(l.followed(p.Tier)) {
 		all = append(all, o.Unstructured)
 	}
-	if isRelease(release(p)) {
-		chart := l.World.Charts[coldstart.Key(release(p))]
+	if isRelease(p.About()) {
+		chart := l.World.Charts[coldstart.Key(p.About())]
 		all = slices.Concat(all, chart.Definitions, chart.PreInstall, chart.Objects, chart.PostInstall)
 	}
 	return all

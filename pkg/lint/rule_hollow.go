@@ -38,18 +38,10 @@ type hollow struct {
 	late []late
 }
 
-// gateTier is the tier whose Ready is waited for.
-func gateTier(p coldstart.Provider) flux.Ref {
-	if p.Gate.Name != "" {
-		return p.Gate
-	}
-	return p.Tier
-}
-
 func (l *look) hollowGates() []hollow {
 	var all []hollow
-	for _, d := range l.lateBy(coldstart.Hollow, gateTier) {
-		gate := gateTier(d.brought[0].Provider)
+	for _, d := range l.lateBy(coldstart.Hollow, coldstart.Provider.GateTier) {
+		gate := d.brought[0].Provider.GateTier()
 		at := slices.IndexFunc(all, func(h hollow) bool { return coldstart.Key(h.gate) == coldstart.Key(gate) })
 		if at < 0 {
 			at = len(all)
@@ -96,7 +88,7 @@ func (l *look) reportHollow(h hollow) finding.Finding {
 	gate := l.name(h.gate)
 	f := l.report("HG001", finding.Warning, h.gate, h.gate, fmt.Sprintf(
 		"%s is Ready before %s %s: %s; on a cold cluster the first attempt of %s may fail with %s, and is repeated only %s",
-		gate, described(needs), verb(len(kindNames(needs)), "exists", "exist"), l.whyHollow(h.gate, all[0]), some(dependants), "`"+failure(needs[0])+"`", retry(longest)))
+		gate, described(needs), finding.Verb(len(kindNames(needs)), "exists", "exist"), l.whyHollow(h.gate, all[0]), finding.Some(dependants), "`"+failure(needs[0])+"`", retry(longest)))
 	for _, b := range all {
 		f.Causes = append(f.Causes, l.providerCause(b))
 		if op := l.operatorCause(b.Provider); op != "" {
@@ -110,7 +102,7 @@ func (l *look) reportHollow(h hollow) finding.Finding {
 	f.Missing = missing(needs)
 	held := max(l.below(h.gate), len(dependants))
 	f.Fix = fmt.Sprintf("Let the Ready of %s prove that %s (%s for it then), in %s", gate, gateWords(all),
-		count(held, "tier")+verb(held, " waits", " wait"), l.gateFix(h.gate, all))
+		finding.Count(held, "tier")+finding.Verb(held, " waits", " wait"), l.gateFix(h.gate, all))
 	return f
 }
 

@@ -4,6 +4,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -194,6 +195,22 @@ func (l *look) report(rule string, severity finding.Severity, tier, object flux.
 
 // refOf names an object that is no build's.
 func refOf(o *unstructured.Unstructured) flux.Ref { return build.Object{Unstructured: o}.Ref() }
+
+// made are the objects that the chart of a release makes, without their versions.
+func made(release flux.Ref, chart coldstart.Chart) []flux.Ref {
+	var all []flux.Ref
+	for _, o := range slices.Concat(chart.PreInstall, chart.Objects, chart.PostInstall) {
+		ref := coldstart.Key(refOf(o))
+		ref.Namespace = cmp.Or(ref.Namespace, release.Namespace)
+		all = append(all, ref)
+	}
+	return all
+}
+
+// isResourceSet is true of what Flux Operator makes other objects of.
+func isResourceSet(o build.Object) bool {
+	return o.GetKind() == "ResourceSet" && o.GroupVersionKind().Group == "fluxcd.controlplane.io"
+}
 
 func groupKind(r flux.Ref) schema.GroupKind { return r.GroupVersionKind().GroupKind() }
 

@@ -19,17 +19,11 @@ func missingNamespace() Rule {
 		Check: func(s *Subject) []finding.Finding {
 			l := newLook(s)
 			var all []finding.Finding
-			if s.Prediction == nil {
-				return nil
-			}
-			for i := range s.Prediction.Outcomes {
-				o := &s.Prediction.Outcomes[i]
-				for _, n := range o.Needs {
-					if n.Object.Kind == "Namespace" && o.Verdict != coldstart.Suspended {
-						all = append(all, l.namespace(o, n)...)
-					}
+			l.eachNeed(func(o *coldstart.Outcome, n coldstart.Need) {
+				if n.Object.Kind == "Namespace" {
+					all = append(all, l.namespace(o, n)...)
 				}
-			}
+			})
 			return all
 		},
 	}
@@ -40,7 +34,7 @@ func (l *look) namespace(o *coldstart.Outcome, n coldstart.Need) []finding.Findi
 	severity, message, fix := finding.Error, "", ""
 	manifest := fmt.Sprintf("Add it to %s, which applies Namespaces before anything else:\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: %s", tier, name)
 	what := namespaced(n)
-	switch p := best(n); {
+	switch p := n.Nearest(); {
 	case n.When == coldstart.Late && p != nil && told(o, *p):
 		return nil
 	case n.When == coldstart.Late && p != nil:
@@ -92,7 +86,7 @@ func told(o *coldstart.Outcome, p coldstart.Provider) bool {
 		return true
 	}
 	for _, n := range o.Needs {
-		if k := best(n); k != nil && n.Kind.Kind != "" && n.When == coldstart.Late && k.Reach == p.Reach && coldstart.Key(k.Tier) == coldstart.Key(p.Tier) {
+		if k := n.Nearest(); k != nil && n.Kind.Kind != "" && n.When == coldstart.Late && k.Reach == p.Reach && coldstart.Key(k.Tier) == coldstart.Key(p.Tier) {
 			return true
 		}
 	}
@@ -114,7 +108,7 @@ func namespaced(n coldstart.Need) string {
 	if len(n.Users) == 0 {
 		return "objects"
 	}
-	return some(refs(users([]coldstart.Need{n})))
+	return finding.Some(refs(users([]coldstart.Need{n})))
 }
 
 func (l *look) namespaceCauses(o *coldstart.Outcome, n coldstart.Need) []string {
@@ -122,7 +116,7 @@ func (l *look) namespaceCauses(o *coldstart.Outcome, n coldstart.Need) []string 
 	var causes []string
 	for i, u := range n.Users {
 		if i == enough {
-			causes = append(causes, fmt.Sprintf("and %s more in that namespace", count(len(n.Users)-enough, "object")))
+			causes = append(causes, fmt.Sprintf("and %s more in that namespace", finding.Count(len(n.Users)-enough, "object")))
 			break
 		}
 		causes = append(causes, fmt.Sprintf("%s is in stage %d of %s", l.place(o.Tier, u.Ref()), u.Stage, l.name(o.Tier)))
@@ -134,8 +128,5 @@ func (l *look) namespaceCauses(o *coldstart.Outcome, n coldstart.Need) []string 
 			break
 		}
 	}
-	for _, p := range n.Providers {
-		causes = append(causes, l.providerCause(brought{p, []coldstart.Need{n}}))
-	}
-	return causes
+	return append(causes, l.providerCauses(n, n.Providers)...)
 }

@@ -36,7 +36,7 @@ func (l *look) lateBy(reach coldstart.Reach, tierOf func(coldstart.Provider) flu
 		var order []flux.Ref
 		needs, providers := map[flux.Ref][]coldstart.Need{}, map[flux.Ref][]coldstart.Provider{}
 		for _, n := range o.Needs {
-			p := best(n)
+			p := n.Nearest()
 			if p == nil || p.Reach != reach || n.When != coldstart.Late {
 				continue
 			}
@@ -54,18 +54,6 @@ func (l *look) lateBy(reach coldstart.Reach, tierOf func(coldstart.Provider) flu
 		}
 	}
 	return all
-}
-
-// best is the provider that takes the least to be proved.
-func best(n coldstart.Need) *coldstart.Provider {
-	for _, reach := range []coldstart.Reach{coldstart.Proved, coldstart.Hollow, coldstart.Applied, coldstart.NoPath} {
-		for i, p := range n.Providers {
-			if p.Reach == reach {
-				return &n.Providers[i]
-			}
-		}
-	}
-	return nil
 }
 
 func (d late) needs() []coldstart.Need {
@@ -114,7 +102,7 @@ func (l *look) reportRace(rule string, severity finding.Severity, d late, why st
 	needs, p := d.needs(), d.brought[0]
 	f := l.report(rule, severity, d.Tier, firstUser(d.Outcome, needs[0]), fmt.Sprintf(
 		"%s applies %s, which %s only once %s in %s, %s: on a cold cluster its first attempt may fail with `no matches for kind %q`, and is repeated only %s",
-		l.name(d.Tier), described(needs), verb(len(kindNames(needs)), "exists", "exist"), onces(d.brought), l.name(p.Tier), why, needs[0].Kind.Kind, retry(d.Outcome)))
+		l.name(d.Tier), described(needs), finding.Verb(len(kindNames(needs)), "exists", "exist"), onces(d.brought), l.name(p.Tier), why, needs[0].Kind.Kind, retry(d.Outcome)))
 	for _, b := range d.brought {
 		f.Causes = append(f.Causes, l.needCauses(d.Tier, b.needs)...)
 		f.Causes = append(f.Causes, l.providerCause(b))
@@ -139,12 +127,12 @@ func (l *look) raceFix(d late) string {
 			kept(p.Provider), l.name(p.Tier), l.name(d.Tier))
 	case l.waitsAlready(p.Tier, d.Tier):
 		text = fmt.Sprintf("%s waits for %s, so that an edge would close a loop: move %s into a tier of %s own that depends on %s.\n",
-			l.name(p.Tier), l.name(d.Tier), some(refs(users(d.needs()))), verb(len(users(d.needs())), "its", "their"), l.name(p.Tier))
+			l.name(p.Tier), l.name(d.Tier), finding.Some(refs(users(d.needs()))), finding.Verb(len(users(d.needs())), "its", "their"), l.name(p.Tier))
 	default:
 		text = "Let it wait, in " + addTo(l, d.Tier, specYAML{DependsOn: []dependencyYAML{dependsOn(d.Tier, p.Tier)}})
 		if g := l.gateFor(p.Tier, d.brought); !g.none() {
 			text += fmt.Sprintf("and let the Ready of %s prove that %s (%s for it then):\n%s", l.name(p.Tier), gateWords(d.brought),
-				count(l.below(p.Tier)+1, "tier")+verb(l.below(p.Tier)+1, " waits", " wait"), g.text(l))
+				finding.Count(l.below(p.Tier)+1, "tier")+finding.Verb(l.below(p.Tier)+1, " waits", " wait"), g.text(l))
 		}
 	}
 	if d.RetryIsInterval && d.Retry > 2*retryEnough {
@@ -165,5 +153,5 @@ func onces(all []brought) string {
 	for _, b := range all {
 		words = append(words, once(b.Provider))
 	}
-	return and(unique(words))
+	return finding.And(unique(words))
 }

@@ -18,7 +18,7 @@ func refusedPod() Rule {
 			l := newLook(s)
 			var all []finding.Finding
 			l.eachNeed(func(o *coldstart.Outcome, n coldstart.Need) {
-				if ofPod(n) && o.Verdict != coldstart.Suspended {
+				if ofPod(n) {
 					all = append(all, l.refusedPod(o, n)...)
 				}
 			})
@@ -27,14 +27,17 @@ func refusedPod() Rule {
 	}
 }
 
-// eachNeed asks about what the tiers lack, or may.
+// eachNeed asks about what the tiers lack, or may. Git suspends the others.
 func (l *look) eachNeed(ask func(*coldstart.Outcome, coldstart.Need)) {
 	if l.Prediction == nil {
 		return
 	}
 	for i := range l.Prediction.Outcomes {
-		for _, n := range l.Prediction.Outcomes[i].Needs {
-			ask(&l.Prediction.Outcomes[i], n)
+		o := &l.Prediction.Outcomes[i]
+		for _, n := range o.Needs {
+			if o.Verdict != coldstart.Suspended {
+				ask(o, n)
+			}
 		}
 	}
 }
@@ -53,7 +56,7 @@ func (l *look) refusedPod(o *coldstart.Outcome, n coldstart.Need) []finding.Find
 	severity, message := finding.Error, fmt.Sprintf("%s applies %s with %s", tier, pods, n.Object)
 	fix := fmt.Sprintf("Apply %s in a tier that %s depends on; or let a Deployment or a Job make the Pod, whose controller tries again.", n.Object, tier)
 	refusal := fmt.Sprintf("the API server refuses the Pod in the dry run already (Forbidden: %s), and Flux applies nothing of the stage", forbidden(n))
-	switch p := best(n); {
+	switch p := n.Nearest(); {
 	case n.When == coldstart.Late && p != nil && told(o, *p):
 		return nil
 	case n.When == coldstart.Late && p != nil:
@@ -75,9 +78,7 @@ func (l *look) refusedPod(o *coldstart.Outcome, n coldstart.Need) []finding.Find
 	}
 	f := l.report("CS013", severity, o.Tier, firstUser(o, n), message)
 	f.Causes = l.needCauses(o.Tier, []coldstart.Need{n})
-	for _, p := range n.Providers {
-		f.Causes = append(f.Causes, l.providerCause(brought{p, []coldstart.Need{n}}))
-	}
+	f.Causes = append(f.Causes, l.providerCauses(n, n.Providers)...)
 	f.Fix = fix
 	return []finding.Finding{f}
 }

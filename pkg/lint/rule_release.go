@@ -32,7 +32,7 @@ func (l *look) chartCauses(r coldstart.Release, needs []coldstart.Need) []string
 	var causes []string
 	for _, n := range needs {
 		causes = append(causes, fmt.Sprintf("the chart of %s holds %s of %s, and Helm maps every object to its kind before it creates any",
-			l.place(r.Tier, r.Release), some(refs(users([]coldstart.Need{n}))), n.Kind.GroupVersion()))
+			l.place(r.Tier, r.Release), finding.Some(refs(users([]coldstart.Need{n}))), n.Kind.GroupVersion()))
 	}
 	return causes
 }
@@ -46,7 +46,7 @@ func (l *look) releaseTail(r coldstart.Release) string {
 	if n <= 0 {
 		return "no retry heals it"
 	}
-	return fmt.Sprintf("no retry heals it, and as %s waits for it, the %s below that %s down", l.name(r.Tier), count(n, "tier"), verb(n, "stays", "stay"))
+	return fmt.Sprintf("no retry heals it, and as %s waits for it, the %s below that %s down", l.name(r.Tier), finding.Count(n, "tier"), finding.Verb(n, "stays", "stay"))
 }
 
 // deadlockedRelease is for a chart that holds resources together with what
@@ -63,11 +63,11 @@ func (l *look) deadlockedRelease(r coldstart.Release) []finding.Finding {
 		return nil
 	}
 	p := providers[0]
-	exist := verb(len(kindNames(needs)), "exists", "exist")
+	exist := finding.Verb(len(kindNames(needs)), "exists", "exist")
 	message := fmt.Sprintf("%s is never installed on a cold cluster: its chart holds %s, which %s only once %s, and that is in the same chart: %s",
 		r.Release, described(needs), exist, onceInChart(p), l.releaseTail(r))
 	fix := fmt.Sprintf("Keep %s out of the first install (most charts have a value for it), and apply %s in a tier that depends on %s with wait: true there.",
-		some(refs(users(needs))), verb(len(users(needs)), "it", "them"), l.name(r.Tier))
+		finding.Some(refs(users(needs))), finding.Verb(len(users(needs)), "it", "them"), l.name(r.Tier))
 	if p.Object.Kind == crdKind {
 		fix = "Put the CRDs into the chart's crds/ folder, which is applied first; or apply them in a tier that " + l.name(r.Tier) + " depends on."
 	}
@@ -109,7 +109,7 @@ func (l *look) unregisteredRelease(r coldstart.Release) []finding.Finding {
 		if others := sure[0].OtherVersions; len(others) > 0 {
 			severity, fix = finding.Error, inServedVersion(sure[0])
 			message = fmt.Sprintf("%s installs a chart with %s, and what registers the kind serves %s: it is never installed; %s",
-				r.Release, described(sure), and(others), l.releaseTail(r))
+				r.Release, described(sure), finding.And(others), l.releaseTail(r))
 		}
 		f := l.releaseFinding(r, severity, message, sure)
 		f.Fix = fix
@@ -142,7 +142,7 @@ func (l *look) lateRelease(r coldstart.Release) []finding.Finding {
 	var needs []coldstart.Need
 	var providers []coldstart.Provider
 	for _, n := range r.Needs {
-		if p := best(n); p != nil && n.When == coldstart.Late && p.Reach != coldstart.Proved {
+		if p := n.Nearest(); p != nil && n.When == coldstart.Late && p.Reach != coldstart.Proved {
 			needs, providers = append(needs, n), append(providers, *p)
 		}
 	}
@@ -152,7 +152,7 @@ func (l *look) lateRelease(r coldstart.Release) []finding.Finding {
 	all := bring(needs, providers)
 	f := l.report("CS004", finding.Info, r.Tier, r.Release, fmt.Sprintf(
 		"%s installs a chart with %s, which %s only once %s, and nothing makes it wait for that: on a cold cluster its first attempts may fail with `ensure CRDs are installed first`, and are repeated after seconds, then minutes",
-		r.Release, described(needs), verb(len(kindNames(needs)), "exists", "exist"), onces(all)))
+		r.Release, described(needs), finding.Verb(len(kindNames(needs)), "exists", "exist"), onces(all)))
 	f.Causes = l.chartCauses(r, needs)
 	for _, b := range all {
 		f.Causes = append(f.Causes, l.providerCause(b))
@@ -161,8 +161,8 @@ func (l *look) lateRelease(r coldstart.Release) []finding.Finding {
 	f.Missing = missing(needs)
 	p := all[0].Provider
 	switch {
-	case isRelease(release(p)) && !same(release(p), r.Release):
-		f.Fix = "Let it wait, in " + addTo(l, r.Release, specYAML{DependsOn: []dependencyYAML{dependsOn(r.Release, release(p))}})
+	case isRelease(p.About()) && !same(p.About(), r.Release):
+		f.Fix = "Let it wait, in " + addTo(l, r.Release, specYAML{DependsOn: []dependencyYAML{dependsOn(r.Release, p.About())}})
 	case coldstart.Key(p.Tier) != coldstart.Key(r.Tier) && !l.waitsAlready(p.Tier, r.Tier):
 		f.Fix = "Let its tier wait, in " + addTo(l, r.Tier, specYAML{DependsOn: []dependencyYAML{dependsOn(r.Tier, p.Tier)}})
 	default:

@@ -88,32 +88,46 @@ func (l *look) eachSource(use func(source, tier, object flux.Ref)) {
 	}
 }
 
-// definedSources are those that tiers and charts apply, and those of the roots,
-// which are applied together with them.
-func (l *look) definedSources() map[flux.Ref]bool {
-	defined := map[flux.Ref]bool{}
+// definition is a source, as a tier applies it.
+type definition struct {
+	source, tier flux.Ref
+	// there is true of one that is there before Flux is: that of a root, which is
+	// applied together with it, and one that Flux is told to leave alone.
+	there bool
+	// elsewhere is true of one that is applied to another cluster.
+	elsewhere bool
+}
+
+// definitions are what tiers and their charts may define sources by.
+func (l *look) definitions() []definition {
+	var all []definition
 	for i := range l.World.Tiers {
 		f := &l.World.Tiers[i]
 		if len(f.Parents) == 0 && f.Kustomization != nil {
-			defined[coldstart.Key(build.SourceOf(f.Kustomization))] = true
+			all = append(all, definition{coldstart.Key(build.SourceOf(f.Kustomization)), f.Tier, true, false})
 		}
 		if f.Result == nil {
 			continue
 		}
-		for _, o := range f.Result.Objects { // what Flux is told to leave alone is there
+		for _, o := range f.Result.Objects {
 			if o.GroupVersionKind().Group == flux.SourceGroup {
-				defined[coldstart.Key(o.Ref())] = true
+				all = append(all, definition{coldstart.Key(o.Ref()), f.Tier, o.Ignored, f.Remote})
+			}
+		}
+		for _, r := range releases(f) {
+			for _, ref := range made(r.Ref(), l.World.Charts[coldstart.Key(r.Ref())]) {
+				all = append(all, definition{ref, f.Tier, false, f.Remote})
 			}
 		}
 	}
-	for release, chart := range l.World.Charts {
-		for _, o := range slices.Concat(chart.PreInstall, chart.Objects, chart.PostInstall) {
-			ref := coldstart.Key(refOf(o))
-			if ref.Namespace == "" {
-				ref.Namespace = release.Namespace
-			}
-			defined[ref] = true
-		}
+	return all
+}
+
+// definedSources are those of the definitions.
+func (l *look) definedSources() map[flux.Ref]bool {
+	defined := map[flux.Ref]bool{}
+	for _, d := range l.definitions() {
+		defined[d.source] = true
 	}
 	return defined
 }
@@ -153,7 +167,7 @@ func (l *look) mayDefine() []string {
 			all = append(all, l.name(f.Tier))
 		}
 		for _, o := range l.objects(f) {
-			if o.GetKind() == "ResourceSet" && o.GroupVersionKind().Group == "fluxcd.controlplane.io" {
+			if isResourceSet(o) {
 				all = append(all, o.Ref().String())
 			}
 			if isRelease(o.Ref()) {
@@ -171,7 +185,7 @@ func (l *look) reportSource(m *sourceless) finding.Finding {
 	severity, but := finding.Warning, ""
 	if may := l.mayDefine(); len(may) > 0 {
 		severity = finding.Info
-		but = fmt.Sprintf(", unless %s %s it, whose content is not known", some(may), verb(len(may), "brings", "bring"))
+		but = fmt.Sprintf(", unless %s %s it, whose content is not known", finding.Some(may), finding.Verb(len(may), "brings", "bring"))
 	}
 	first := m.users[0]
 	var names []string
@@ -180,7 +194,7 @@ func (l *look) reportSource(m *sourceless) finding.Finding {
 	}
 	f := l.report("DG009", severity, first.tier, first.object, fmt.Sprintf(
 		"%s %s built from %s, which no manifest that this cluster applies defines%s: on a cold cluster nothing comes of %s until somebody creates the source by hand",
-		some(names), verb(len(names), "is", "are"), m.source, but, verb(len(names), "it", "them")))
+		finding.Some(names), finding.Verb(len(names), "is", "are"), m.source, but, finding.Verb(len(names), "it", "them")))
 	for _, u := range m.users {
 		f.Causes = append(f.Causes, fmt.Sprintf("%s names it", l.place(u.tier, u.object)))
 	}

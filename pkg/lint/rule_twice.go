@@ -101,18 +101,18 @@ func (l *look) reportTwice(t *shared) finding.Finding {
 	for _, f := range t.tiers {
 		by = append(by, l.name(f.Tier))
 	}
-	both, other := verb(len(by)-1, "both", "all"), verb(len(by)-1, "the other one still wants", "the others still want")
-	it := verb(len(names), "it", "them")
+	both, other := finding.Verb(len(by)-1, "both", "all"), finding.Verb(len(by)-1, "the other one still wants", "the others still want")
+	it := finding.Verb(len(names), "it", "them")
 	message := fmt.Sprintf("%s %s build %s: each apply takes %s over, and the one that stops building %s deletes what %s",
-		some(by), both, some(names), it, it, other)
+		finding.Some(by), both, finding.Some(names), it, it, other)
 	if isKustomization(t.objects[0].Ref()) {
 		message = fmt.Sprintf("%s %s apply %s: each apply takes it over, and the one that stops applying it deletes the tier with all that it applied",
-			some(by), both, some(names))
+			finding.Some(by), both, finding.Some(names))
 	}
 	f := l.report("DG007", finding.Warning, t.tiers[1].Tier, t.objects[0].Ref(), message)
 	f.Causes = l.twiceCauses(t, by)
 	f.Fix = fmt.Sprintf("Leave %s to one tier, on which the %s; or annotate %s in %s with %s/prune: disabled.",
-		it, verb(len(by)-1, "other one depends", "others depend"), it, both, flux.KustomizeGroup)
+		it, finding.Verb(len(by)-1, "other one depends", "others depend"), it, both, flux.KustomizeGroup)
 	return f
 }
 
@@ -122,12 +122,12 @@ func (l *look) twiceCauses(t *shared, by []string) []string {
 	var causes []string
 	for i, o := range t.objects {
 		if i == enough {
-			causes = append(causes, fmt.Sprintf("and %s more", count(len(t.objects)-enough, "object")))
+			causes = append(causes, fmt.Sprintf("and %s more", finding.Count(len(t.objects)-enough, "object")))
 			break
 		}
 		for j, f := range t.tiers {
 			if j == enough {
-				causes = append(causes, fmt.Sprintf("and in %s more", count(len(t.tiers)-enough, "tier")))
+				causes = append(causes, fmt.Sprintf("and in %s more", finding.Count(len(t.tiers)-enough, "tier")))
 				break
 			}
 			causes = append(causes, l.place(f.Tier, o.Ref())+" in "+by[j])

@@ -67,7 +67,7 @@ func (l *look) unregisteredIn(o *coldstart.Outcome) []finding.Finding {
 func (l *look) otherVersion(o *coldstart.Outcome, n coldstart.Need) finding.Finding {
 	f := l.report("CS002", finding.Error, o.Tier, firstUser(o, n), fmt.Sprintf(
 		"%s applies %s in version %s, and what registers the kind serves %s: Flux fails the whole stage with `no matches for kind %q in version %q`, and no retry heals it",
-		l.name(o.Tier), n.Kind.Kind, n.Kind.Version, and(n.OtherVersions), n.Kind.Kind, n.Kind.GroupVersion()))
+		l.name(o.Tier), n.Kind.Kind, n.Kind.Version, finding.And(n.OtherVersions), n.Kind.Kind, n.Kind.GroupVersion()))
 	f.Causes = l.needCauses(o.Tier, []coldstart.Need{n})
 	f.Causes = append(f.Causes, l.definitionCauses(n.Kind.GroupKind())...)
 	f.Missing = missing([]coldstart.Need{n})
@@ -82,7 +82,7 @@ func inServedVersion(n coldstart.Need) string {
 	}
 	gv := schema.GroupVersion{Group: n.Kind.Group, Version: n.OtherVersions[len(n.OtherVersions)-1]}
 	return fmt.Sprintf("Write %s in %s, or install the release whose CRD serves %s; a HelmRelease needs `upgrade.crds: CreateReplace` to update CRDs of crds/.",
-		"`apiVersion: "+gv.String()+"`", some(refs(users([]coldstart.Need{n}))), n.Kind.Version)
+		"`apiVersion: "+gv.String()+"`", finding.Some(refs(users([]coldstart.Need{n}))), n.Kind.Version)
 }
 
 // definitionCauses says where the CRD of a kind is.
@@ -147,46 +147,43 @@ func (l *look) perhaps() []finding.Finding {
 		tiers  []string
 		causes []string
 	}
-	groups := map[string]*group{}
-	var order []string
-	for i := range l.Prediction.Outcomes {
-		o := &l.Prediction.Outcomes[i]
-		for _, n := range o.Needs {
-			known := n.Kind.Kind == "" || len(n.Providers) > 0 || len(n.OtherVersions) > 0
-			if n.When != coldstart.Perhaps || known || o.Verdict == coldstart.Suspended ||
-				l.keptGuess(o, n) != nil || len(l.switchedOff(n.Kind.GroupKind())) > 0 {
-				continue
-			}
-			key := fmt.Sprint(n.Kind.Group, len(n.TooLate) > 0)
-			g := groups[key]
-			if g == nil {
-				g = &group{first: o}
-				groups[key] = g
-				order = append(order, key)
-			}
-			g.needs, g.tiers = append(g.needs, n), unique(append(g.tiers, l.name(o.Tier)))
-			g.causes = append(g.causes, l.needCauses(o.Tier, []coldstart.Need{n})...)
-		}
+	type key struct {
+		group string
+		late  bool
 	}
+	groups := map[key]*group{}
+	var order []key
+	l.eachNeed(func(o *coldstart.Outcome, n coldstart.Need) {
+		known := n.Kind.Kind == "" || len(n.Providers) > 0 || len(n.OtherVersions) > 0
+		if n.When != coldstart.Perhaps || known || l.keptGuess(o, n) != nil || len(l.switchedOff(n.Kind.GroupKind())) > 0 {
+			return
+		}
+		k := key{n.Kind.Group, len(n.TooLate) > 0}
+		g := groups[k]
+		if g == nil {
+			g = &group{first: o}
+			groups[k] = g
+			order = append(order, k)
+		}
+		g.needs, g.tiers = append(g.needs, n), unique(append(g.tiers, l.name(o.Tier)))
+		g.causes = append(g.causes, l.needCauses(o.Tier, []coldstart.Need{n})...)
+	})
 	var all []finding.Finding
-	for _, key := range order {
-		g := groups[key]
+	for _, k := range order {
+		g := groups[k]
 		who, may := g.needs[0].Candidates, l.candidates(g.needs[0].Candidates)
 		severity, text := finding.Info, fmt.Sprintf("which nothing known registers; %s may, whose content is not known", may)
 		if len(g.needs[0].TooLate) > 0 {
 			severity = finding.Warning
 			text = fmt.Sprintf("and what is known to register %s does so too late: unless %s %s it before, whose content is not known, Flux fails the whole stage on a cold cluster",
-				verb(len(g.needs), "it", "them"), may, verb(len(who), "registers", "register"))
+				finding.Verb(len(g.needs), "it", "them"), may, finding.Verb(len(who), "registers", "register"))
 		}
 		f := l.report("CS002", severity, g.first.Tier, firstUser(g.first, g.needs[0]), fmt.Sprintf(
-			"%s %s %s, %s", some(g.tiers), verb(len(g.tiers), "applies", "apply"), described(g.needs), text))
-		f.Causes, f.Missing, f.Fix = unique(g.causes), missing(g.needs), l.install(g.needs)
+			"%s %s %s, %s", finding.Some(g.tiers), finding.Verb(len(g.tiers), "applies", "apply"), described(g.needs), text))
 		for _, n := range g.needs {
-			for i := range n.TooLate {
-				f.Causes = append(f.Causes, l.providerCause(brought{n.TooLate[i], []coldstart.Need{n}}))
-			}
+			g.causes = append(g.causes, l.providerCauses(n, n.TooLate)...)
 		}
-		f.Causes = unique(f.Causes)
+		f.Causes, f.Missing, f.Fix = unique(g.causes), missing(g.needs), l.install(g.needs)
 		all = append(all, f)
 	}
 	return all
@@ -197,7 +194,7 @@ func (l *look) candidates(all []flux.Ref) string {
 	if len(all) > 4 {
 		return fmt.Sprintf("one of %d charts and tiers", len(all))
 	}
-	return some(l.candidateNames(all))
+	return finding.Some(l.candidateNames(all))
 }
 
 func (l *look) candidateNames(all []flux.Ref) []string {
@@ -236,7 +233,7 @@ func (l *look) install(needs []coldstart.Need) string {
 	switch {
 	case len(needs[0].TooLate) > 0:
 		return fmt.Sprintf("Where it does not, move %s down into a tier that depends on %s; where it does, name it in a file for --knowledge.",
-			some(refs(users(needs))), l.name(needs[0].TooLate[0].Tier))
+			finding.Some(refs(users(needs))), l.name(needs[0].TooLate[0].Tier))
 	case len(ways) > 0 && perhaps:
 		return sentence(strings.Join(unique(ways), ", or ")) + "; or name what brings it in a file for --knowledge."
 	case len(ways) > 0:
@@ -245,7 +242,7 @@ func (l *look) install(needs []coldstart.Need) string {
 		return "Let --fetch-charts look into the charts, or name what brings it in a file for --knowledge."
 	}
 	return fmt.Sprintf("Apply the CRD of %s in this tier, or in one that it depends on; where something outside of the repository installs it before Flux, say so in a file for --knowledge (class: before).",
-		and(kindNames(needs)))
+		finding.And(kindNames(needs)))
 }
 
 // onlySuspended is for kinds that only a tier brings which git suspends.

@@ -40,7 +40,7 @@ func (l *look) unrendered(r *coldstart.Release, n coldstart.Need) finding.Findin
 	}
 	f := l.report("CS015", severity, r.Tier, r.Release, fmt.Sprintf(
 		"the chart of %s makes %s only where the server has %s, which %s, from %s: then they are left out on a cold cluster without a word, and stay so until the chart or its values change",
-		r.Release, some(refs(users([]coldstart.Need{n}))), n.Kind.GroupVersion(), when, l.name(p.Tier)))
+		r.Release, finding.Some(refs(users([]coldstart.Need{n}))), n.Kind.GroupVersion(), when, l.name(p.Tier)))
 	f.Causes = []string{
 		l.place(r.Tier, r.Release) + " is rendered when it is installed: its templates ask .Capabilities.APIVersions",
 		l.providerCause(brought{p, []coldstart.Need{n}}),
@@ -51,7 +51,7 @@ func (l *look) unrendered(r *coldstart.Release, n coldstart.Need) finding.Findin
 	}
 	f.Fix = strings.TrimSpace("Let the tier wait, in " + addTo(l, r.Tier, specYAML{DependsOn: []dependencyYAML{dependsOn(r.Tier, p.Tier)}}))
 	if coldstart.Key(p.Tier) == coldstart.Key(r.Tier) {
-		f.Fix = fmt.Sprintf("Let %s depend on %s (spec.dependsOn of the HelmRelease), or move it into a tier that depends on this one.", r.Release, release(p))
+		f.Fix = fmt.Sprintf("Let %s depend on %s (spec.dependsOn of the HelmRelease), or move it into a tier that depends on this one.", r.Release, p.About())
 	}
 	return f
 }

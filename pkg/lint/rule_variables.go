@@ -24,31 +24,22 @@ func variablesWithoutPath() Rule {
 		Check: func(s *Subject) []finding.Finding {
 			l := newLook(s)
 			var all []finding.Finding
-			if s.Prediction == nil {
-				return nil
-			}
-			for i := range s.Prediction.Outcomes {
-				o := &s.Prediction.Outcomes[i]
-				for _, n := range o.Needs {
-					p := best(n)
-					if p == nil || !l.isVariables(o, n) || p.Reach != coldstart.NoPath && p.Reach != coldstart.Applied {
-						continue
-					}
-					if l.substitutes(o.Tier, n, *p) {
-						all = append(all, l.reportVariables(o, n, *p))
-					}
+			l.eachNeed(func(o *coldstart.Outcome, n coldstart.Need) {
+				p := n.Nearest()
+				if p == nil || !isVariables(n) || p.Reach != coldstart.NoPath && p.Reach != coldstart.Applied {
+					return
 				}
-			}
+				if l.substitutes(o.Tier, n, *p) {
+					all = append(all, l.reportVariables(o, n, *p))
+				}
+			})
 			return all
 		},
 	}
 }
 
-func (l *look) isVariables(o *coldstart.Outcome, n coldstart.Need) bool {
-	if n.When != coldstart.Late || n.Stage != 0 || builtWith(n) == "from" || o.Verdict == coldstart.Suspended {
-		return false
-	}
-	return n.Object.Kind != ""
+func isVariables(n coldstart.Need) bool {
+	return n.When == coldstart.Late && n.Stage == 0 && builtWith(n) != "from"
 }
 
 // substitutes is true when the tier is built with the object's values, as far as

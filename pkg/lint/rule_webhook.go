@@ -21,7 +21,7 @@ func unansweredWebhook() Rule {
 			var all []finding.Finding
 			l.eachNeed(func(o *coldstart.Outcome, n coldstart.Need) {
 				switch {
-				case n.Webhook == nil || o.Verdict == coldstart.Suspended:
+				case n.Webhook == nil:
 				case n.Webhook.Refused:
 					all = append(all, l.refusedWebhook(o, n))
 				case n.When == coldstart.Missing && !l.isDown(n):
@@ -38,9 +38,9 @@ func unansweredWebhook() Rule {
 // sooner is true where a kind of the tier comes late from where the webhook
 // does: whoever mends the one mends the other.
 func sooner(o *coldstart.Outcome, n coldstart.Need) bool {
-	p := best(n)
+	p := n.Nearest()
 	return p == nil || slices.ContainsFunc(o.Needs, func(k coldstart.Need) bool {
-		by := best(k)
+		by := k.Nearest()
 		return by != nil && k.Webhook == nil && k.When == coldstart.Late && coldstart.Key(by.Tier) == coldstart.Key(p.Tier)
 	})
 }
@@ -60,13 +60,9 @@ func (l *look) deadWebhook(o *coldstart.Outcome, n coldstart.Need) finding.Findi
 	if p.Reach == coldstart.Behind {
 		kept = fmt.Sprintf("is in %s, which itself waits for %s", l.name(p.Tier), tier)
 	}
-	tail := "no retry heals it"
-	if below := l.below(o.Tier); below > 0 {
-		tail += fmt.Sprintf(", and the %s below it %s down until it is changed", count(below, "tier"), verb(below, "stays", "stay"))
-	}
 	f := l.report("CS014", finding.Error, o.Tier, firstUser(o, n), fmt.Sprintf(
 		"%s never comes up on a cold cluster: the API server asks webhook %s about %s, in the dry run too, and %s, which answers it, %s (`failed calling webhook`): %s",
-		tier, n.Webhook.Name, namespaced(n), p.Object, kept, tail))
+		tier, n.Webhook.Name, namespaced(n), p.Object, kept, l.unhealed(o.Tier)))
 	f.Causes = append(l.webhookCauses(o, n), l.waitCauses(p.Waits)...)
 	f.Fix = fmt.Sprintf("Apply %s in a tier that %s depends on, with a gate (wait: true); or apply %s together with %s, and not before: of one tier Flux applies webhooks last.",
 		p.Object, tier, n.Object, p.Object)
@@ -74,14 +70,14 @@ func (l *look) deadWebhook(o *coldstart.Outcome, n coldstart.Need) finding.Findi
 }
 
 func (l *look) lateWebhook(o *coldstart.Outcome, n coldstart.Need) finding.Finding {
-	tier, p := l.name(o.Tier), *best(n)
-	server := release(p)
+	tier, p := l.name(o.Tier), *n.Nearest()
+	server := p.About()
 	severity, why := finding.Warning, fmt.Sprintf("nothing makes %s wait until %s answers", tier, server)
 	if !n.Webhook.First {
 		severity, why = finding.Info, why+", should the webhook be there before it"
 	}
 	if p.Reach == coldstart.Hollow {
-		severity, why = finding.Warning, fmt.Sprintf("the Ready of %s, which it waits for, does not prove that %s answers", l.name(gateTier(p)), server)
+		severity, why = finding.Warning, fmt.Sprintf("the Ready of %s, which it waits for, does not prove that %s answers", l.name(p.GateTier()), server)
 	}
 	then := "is repeated only " + retry(o)
 	if l.waitsAlready(p.Tier, o.Tier) {
@@ -119,7 +115,7 @@ func (l *look) webhookCauses(o *coldstart.Outcome, n coldstart.Need) []string {
 		causes = append(causes, fmt.Sprintf("%s is one of them", l.place(o.Tier, u.Ref())))
 	}
 	for _, p := range n.Providers {
-		causes = append(causes, fmt.Sprintf("%s answers, in %s", l.place(p.Tier, release(p)), l.name(p.Tier)))
+		causes = append(causes, fmt.Sprintf("%s answers, in %s", l.place(p.Tier, p.About()), l.name(p.Tier)))
 	}
 	return unique(causes)
 }

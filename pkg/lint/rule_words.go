@@ -17,40 +17,6 @@ import (
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
 )
 
-// and joins words as a sentence does.
-func and(words []string) string {
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-	return strings.Join(words, "")
-}
-
-// some joins the first few of many words. What is left out is in the finding's
-// other fields.
-func some(words []string) string {
-	const enough = 4
-	if len(words) > enough+1 {
-		return and(append(slices.Clone(words[:enough]), fmt.Sprintf("%d more", len(words)-enough)))
-	}
-	return and(words)
-}
-
-// count says how many of something there are: 1 tier, 2 tiers.
-func count(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
-
-// verb is the form that goes with as many: needs and need, is and are.
-func verb(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
 func unique(words []string) []string {
 	var all []string
 	for _, w := range words {
@@ -95,10 +61,10 @@ func described(needs []coldstart.Need) string {
 	}
 	for i, p := range parts {
 		if gv, err := schema.ParseGroupVersion(p); err == nil && kinds[gv] != nil {
-			parts[i] = some(kinds[gv]) + " (" + p + ")"
+			parts[i] = finding.Some(kinds[gv]) + " (" + p + ")"
 		}
 	}
-	return some(unique(parts))
+	return finding.Some(unique(parts))
 }
 
 // users are the objects of a tier that need something, each once.
@@ -151,7 +117,7 @@ func creator(p coldstart.Provider) string {
 	case coldstart.ByStart:
 		return fmt.Sprintf("%s, when it starts (%s)", system(p), p.Object)
 	case coldstart.ByChart:
-		return "the chart of " + release(p).String()
+		return "the chart of " + p.About().String()
 	}
 	return p.Object.String()
 }
@@ -169,14 +135,6 @@ func system(p coldstart.Provider) string {
 		return p.Relation.System
 	}
 	return "its controller"
-}
-
-// release is the HelmRelease that a provider is about.
-func release(p coldstart.Provider) flux.Ref {
-	if p.Release != nil {
-		return *p.Release
-	}
-	return p.Object
 }
 
 // short prints a duration as people write it in a spec: 1h, 90s, 1h30m.

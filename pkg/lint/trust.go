@@ -76,7 +76,7 @@ func (c *examined) byName() *ByName {
 			continue
 		}
 		p := use.Need.Providers[0]
-		by := release(p)
+		by := p.About()
 		if p.Operator != nil && !isRelease(by) {
 			by = *p.Operator
 		}
@@ -98,19 +98,17 @@ func (c *examined) byName() *ByName {
 // that no tier makes. What a controller is to make of an object of another kind
 // is among them: whether it does is not known.
 func (c *examined) assumed() []flux.Ref {
-	made := map[flux.Ref]bool{}
+	there := map[flux.Ref]bool{}
 	for i := range c.subject.World.Tiers {
 		if t := &c.subject.World.Tiers[i]; t.Result != nil {
 			for _, o := range t.Result.Objects {
-				made[coldstart.Key(o.Ref())] = true
+				there[coldstart.Key(o.Ref())] = true
 			}
 		}
 	}
 	for release, chart := range c.subject.World.Charts {
-		for _, o := range slices.Concat(chart.PreInstall, chart.Objects, chart.PostInstall) {
-			ref := coldstart.Key(refOf(o))
-			ref.Namespace = cmp.Or(ref.Namespace, release.Namespace)
-			made[ref] = true
+		for _, ref := range made(release, chart) {
+			there[ref] = true
 		}
 	}
 	lacking := map[flux.Ref]bool{}
@@ -130,7 +128,7 @@ func (c *examined) assumed() []flux.Ref {
 	}
 	var all []flux.Ref
 	for ref := range lacking {
-		if !made[ref] {
+		if !there[ref] {
 			ref.APIVersion = "v1"
 			all = append(all, ref)
 		}
@@ -148,7 +146,7 @@ func (c *examined) unseen() []flux.Ref {
 			continue
 		}
 		for _, o := range t.Result.Objects {
-			if o.GetKind() == "ResourceSet" && o.GroupVersionKind().Group == "fluxcd.controlplane.io" && !o.Ignored {
+			if isResourceSet(o) && !o.Ignored {
 				all = append(all, o.Ref())
 			}
 		}

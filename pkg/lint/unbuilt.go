@@ -47,7 +47,7 @@ func (c *examined) unbuilt() []finding.Finding {
 		}
 		f.File, f.Line = at.File, at.Line
 		if below := blockedBehind(s, i); below > 0 && f.Severity == finding.Error {
-			f.Causes = append(f.Causes, fmt.Sprintf("%d more %s for it", below, verb(below, "tier waits", "tiers wait")))
+			f.Causes = append(f.Causes, fmt.Sprintf("%d more %s for it", below, finding.Verb(below, "tier waits", "tiers wait")))
 		}
 		all = append(all, f)
 	}
@@ -59,7 +59,7 @@ func beside(t *build.Followed) string {
 	if t.Result == nil {
 		return ""
 	}
-	return fmt.Sprintf("beside %s ", count(len(t.Result.Objects), "object"))
+	return fmt.Sprintf("beside %s ", finding.Count(len(t.Result.Objects), "object"))
 }
 
 // blockedBehind counts the tiers that are never attempted because of this one.

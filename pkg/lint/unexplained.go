@@ -82,7 +82,7 @@ func (l *look) waits(o *coldstart.Outcome, named map[flux.Ref]bool) (causes []st
 func (l *look) stuckForEver(o *coldstart.Outcome, what string, causes []string) finding.Finding {
 	severity, tail := finding.Warning, ""
 	if n := l.below(o.Tier); n > 0 {
-		severity, tail = finding.Error, fmt.Sprintf(", and the %s below it %s down", count(n, "tier"), verb(n, "stays", "stay"))
+		severity, tail = finding.Error, fmt.Sprintf(", and the %s below it %s down", finding.Count(n, "tier"), finding.Verb(n, "stays", "stay"))
 	}
 	f := l.report(neverReady, severity, o.Tier, o.Tier, fmt.Sprintf("%s %s on a cold cluster%s", l.name(o.Tier), what, tail))
 	f.Causes = causes

@@ -93,7 +93,7 @@ func key(r flux.Ref) flux.Ref {
 // path is the artifact's own top, it is the folder of the cluster's files. Empty
 // for the top, and for git, which has no other.
 func (r *Repository) base(root *manifest, source flux.Ref) string {
-	name := clean(root.text("spec", "path"))
+	name := build.InTree(root.text("spec", "path"))
 	switch {
 	case source.Kind == "GitRepository":
 		return ""
@@ -180,7 +180,7 @@ func (c *Cluster) concerns(folder string) bool {
 			continue
 		}
 		text, _, _ := unstructured.NestedString(t.Kustomization.Object, "spec", "path")
-		at := path.Join(c.base(t), clean(text))
+		at := path.Join(c.base(t), build.InTree(text))
 		if files := c.folders(t); len(files) > 0 {
 			if slices.ContainsFunc(files, func(file string) bool { return inside(folder, file) }) {
 				return true
@@ -211,7 +211,7 @@ func (c *Cluster) folders(t *build.Followed) []string {
 	text, _, _ := unstructured.NestedString(t.Kustomization.Object, "spec", "path")
 	var all []string
 	for name, of := range c.repository.origins[c.sources.opened[source]] {
-		if inside(clean(text), name) {
+		if inside(build.InTree(text), name) {
 			all = append(all, of)
 		}
 	}

@@ -38,11 +38,6 @@ type entry struct {
 // begins a cluster.
 var ErrNoEntry = errors.New("no entry point")
 
-// clean is a path of Flux's as a name in the tree: "." for the root.
-func clean(folder string) string {
-	return strings.TrimPrefix(path.Clean("/"+folder), "/") + strings.Repeat(".", btoi(path.Clean("/"+folder) == "/"))
-}
-
 func btoi(b bool) int {
 	if b {
 		return 1
@@ -84,7 +79,7 @@ func (r *Repository) present(all []*entry) []*entry {
 	var found []*entry
 	for _, e := range all {
 		root := e.roots[0]
-		if e.astray || r.survey.exists(clean(root.text("spec", "path"))) || r.base(root, build.SourceOf(root.object)) != "" {
+		if e.astray || r.survey.exists(build.InTree(root.text("spec", "path"))) || r.base(root, build.SourceOf(root.object)) != "" {
 			found = append(found, e)
 		}
 	}
@@ -96,7 +91,7 @@ func (r *Repository) present(all []*entry) []*entry {
 func (s *survey) bootstrapEntries() []*entry {
 	var all []*entry
 	for _, m := range s.kustomizations {
-		folder := clean(m.text("spec", "path"))
+		folder := build.InTree(m.text("spec", "path"))
 		if path.Base(m.File) != "gotk-sync.yaml" {
 			continue
 		}
@@ -148,7 +143,7 @@ func (r *Repository) named(ctx context.Context, explicit []*entry) ([]*entry, er
 	var all []*entry
 	for _, name := range r.options.Entries {
 		name = r.relative(name)
-		folder := clean(name)
+		folder := build.InTree(name)
 		if strings.HasPrefix(path.Clean(name), "..") || !r.survey.exists(folder) {
 			return nil, fmt.Errorf("entry %s does not exist in %s; %s", name, r.Dir, r.found(explicit))
 		}

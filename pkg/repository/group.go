@@ -189,7 +189,7 @@ func (r *Repository) ours(held *containment) []*manifest {
 		}
 		there = append(there, m)
 		// The root of a tree holds everything, and tells nothing.
-		if url := r.survey.urlOf(m); url != "" && clean(m.text("spec", "path")) != "." && held.holds(m)[m.File] {
+		if url := r.survey.urlOf(m); url != "" && build.InTree(m.text("spec", "path")) != "." && held.holds(m)[m.File] {
 			known[url] = true
 		}
 	}
@@ -212,7 +212,7 @@ func (s *survey) builds(m *manifest) bool {
 	if build.SourceOf(m.object).Kind == externalArtifact {
 		return s.sourceOf(m).Kind != externalArtifact
 	}
-	return s.exists(clean(m.text("spec", "path")))
+	return s.exists(build.InTree(m.text("spec", "path")))
 }
 
 // declares is true when the tree holds the source of the Kustomization.

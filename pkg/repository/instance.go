@@ -84,7 +84,7 @@ func instanceEntry(m *manifest, namespace string, spec map[string]any) []*entry 
 		},
 	}}
 	e := &entry{
-		name: clean(folder), file: m.File, operated: true,
+		name: build.InTree(folder), file: m.File, operated: true,
 		roots:   []*manifest{{Position: m.Position, object: tier}},
 		sources: []*manifest{{Position: m.Position, object: source}},
 	}

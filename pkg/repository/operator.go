@@ -54,7 +54,7 @@ func (c *Cluster) instances() []*manifest {
 			continue
 		}
 		text, _, _ := unstructured.NestedString(t.Kustomization.Object, "spec", "path")
-		files, _ := c.repository.survey.tree.Reads(path.Join(c.base(t), clean(text)))
+		files, _ := c.repository.survey.tree.Reads(path.Join(c.base(t), build.InTree(text)))
 		for _, file := range files {
 			read[file] = true
 		}

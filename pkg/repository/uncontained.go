@@ -28,7 +28,7 @@ func (s *survey) containment() *containment {
 
 // holds are the files that the Kustomization takes objects from.
 func (c *containment) holds(m *manifest) map[string]bool {
-	folder := clean(m.text("spec", "path"))
+	folder := build.InTree(m.text("spec", "path"))
 	components, _, _ := unstructured.NestedStringSlice(m.object.Object, "spec", "components")
 	key := folder + "\x00" + strings.Join(components, "\x00")
 	if files, known := c.reads[key]; known {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
@@ -142,14 +143,14 @@ func notRunning(c *Controller, ch charge) Verdict {
 	v := Verdict{Cause: ControllerMissing, Object: c.Deployment, ResolvesItself: Never}
 	if c.Wanted == 0 {
 		v.State = "scaled-to-zero"
-		v.Summary = fmt.Sprintf("%s is scaled to zero, so nobody reconciles its %s", c.Deployment, count(ch.objects, "object"))
+		v.Summary = fmt.Sprintf("%s is scaled to zero, so nobody reconciles its %s", c.Deployment, finding.Count(ch.objects, "object"))
 		v.Why = "a Deployment stays at the number of replicas that it is given"
 		v.Repair = fmt.Sprintf("set spec.replicas of %s to 1; it then goes on by itself", c.Deployment)
 		v.Commands = []string{fmt.Sprintf("kubectl scale deployment %s --replicas=1 -n %s", c.Deployment.Name, c.Deployment.Namespace)}
 		v.evidence(c.Deployment, "spec.replicas", "0")
 	} else {
 		v.State = "not-ready"
-		v.Summary = fmt.Sprintf("%s has no Pod that is Ready, so nobody reconciles its %s", c.Deployment, count(ch.objects, "object"))
+		v.Summary = fmt.Sprintf("%s has no Pod that is Ready, so nobody reconciles its %s", c.Deployment, finding.Count(ch.objects, "object"))
 		v.ResolvesItself, v.ResolvesWhen = When, "as soon as a Pod of it becomes Ready"
 		v.Why = "nothing that concerns its objects moves before that"
 		v.Repair = fmt.Sprintf("look at the Pods and the events of %s", c.Deployment)
@@ -257,11 +258,3 @@ func (c *Controller) arg(name string) (string, bool) {
 
 // stamp prints a time as every report does.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// count prints a number of things: 1 tier, 2 tiers.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}

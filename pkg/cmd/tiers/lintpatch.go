@@ -34,7 +34,7 @@ func patches(to io.Writer, report *lint.Report) error {
 // below is true for a folder inside root that is not root itself.
 func below(root, folder string) bool {
 	rel, err := filepath.Rel(root, folder)
-	return root != "" && err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	return root != "" && err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
 // patched says of the patch what its comments say, which are lost where git
@@ -71,10 +71,10 @@ func writePatched(to io.Writer, report *lint.Report, here string, width int) err
 	}
 	if without > 0 {
 		say(fmt.Sprintf("%d of %s %s no patch (information is not counted): patches are written for %s alone, and only where they are safe.",
-			without, plural(of, "finding"), verbs(without, "has", "have"), anded(lint.Suggested())))
+			without, finding.Count(of, "finding"), finding.Verb(without, "has", "have"), finding.And(lint.Suggested())))
 	}
 	if n := report.Patch.Left; n > 0 {
-		say(fmt.Sprintf("%s %s not go together with the rest: apply this one, and run it again.", morePatches(n), verbs(n, "does", "do")))
+		say(fmt.Sprintf("%s %s not go together with the rest: apply this one, and run it again.", morePatches(n), finding.Verb(n, "does", "do")))
 	}
 	if report.Patch.Diff != "" && report.Root != "" && report.Root != here {
 		say("The patch is relative to the root of the repository; apply it with: git -C " + shellWord(report.Root) + " apply")
@@ -90,11 +90,6 @@ func morePatches(n int) string {
 }
 
 // anded names things in a sentence.
-func anded(names []string) string {
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last]
-}
-
 // shellWord is a path as a shell takes it.
 func shellWord(path string) string {
 	plain := func(r rune) bool {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/lint"
 	"github.com/kubestandup/kubestandup/pkg/printers"
@@ -21,7 +22,7 @@ func (p *lintPage) conclude(report *lint.Report) {
 	}
 	for i, l := range report.Loose {
 		if i == 0 {
-			p.write(printers.Paragraph(0, "", 0, fmt.Sprintf("In no cluster, so that nothing was proved of %s:", verbs(len(report.Loose), "it", "them")), p.table.Width))
+			p.write(printers.Paragraph(0, "", 0, fmt.Sprintf("In no cluster, so that nothing was proved of %s:", finding.Verb(len(report.Loose), "it", "them")), p.table.Width))
 		}
 		p.say("", fmt.Sprintf("%s at %s:%d", l.Tier, l.File, l.Line))
 	}
@@ -32,7 +33,7 @@ func (p *lintPage) conclude(report *lint.Report) {
 		one string
 	}{{s.Errors, "error"}, {s.Warnings, "warning"}, {s.Infos, "info"}} {
 		if c.n > 0 {
-			counts = append(counts, plural(c.n, c.one))
+			counts = append(counts, finding.Count(c.n, c.one))
 		}
 	}
 	text := strings.Join(counts, ", ")
@@ -43,13 +44,6 @@ func (p *lintPage) conclude(report *lint.Report) {
 		text += fmt.Sprintf("; %d suppressed", s.Suppressed)
 	}
 	p.write(printers.Paragraph(0, "", 0, strings.ToUpper(text[:1])+text[1:]+".", p.table.Width))
-}
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
 }
 
 func (p *lintPage) entry(e *lint.Entry) {
@@ -70,7 +64,7 @@ func (p *lintPage) entry(e *lint.Entry) {
 	p.trust(&e.Trust)
 	if n := e.Kinds.Perhaps; n > 0 {
 		p.say("unproved", fmt.Sprintf("%s that a tier uses %s not proved: nothing known registers %s, and something of unknown content may (--kinds lists them).",
-			plural(n, "kind"), verbs(n, "is", "are"), verbs(n, "it", "them")))
+			finding.Count(n, "kind"), finding.Verb(n, "is", "are"), finding.Verb(n, "it", "them")))
 	}
 }
 
@@ -84,7 +78,7 @@ func (p *lintPage) opaque(e *lint.Entry) {
 	for _, o := range e.Opaque {
 		names = append(names, o.Object.Key())
 	}
-	p.say("opaque", fmt.Sprintf("what the %s of %s may register is not known.", verbs(len(names), "chart", "charts"), firstOf(names)))
+	p.say("opaque", fmt.Sprintf("what the %s of %s may register is not known.", finding.Verb(len(names), "chart", "charts"), firstOf(names)))
 	if why := e.Opaque[0].Why; why != "" {
 		if !strings.Contains(why, names[0]) {
 			why = names[0] + ": " + why
@@ -98,7 +92,7 @@ func appliedBy(tiers []flux.Ref) string {
 	for _, t := range tiers {
 		names = append(names, t.Key())
 	}
-	return firstOf(names) + " " + verbs(len(tiers), "applies", "apply")
+	return firstOf(names) + " " + finding.Verb(len(tiers), "applies", "apply")
 }
 
 func firstOf(names []string) string {
@@ -109,19 +103,12 @@ func firstOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func verbs(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
 // proved is the sentence about a cluster.
 func proved(e *lint.Entry) string {
-	head := fmt.Sprintf("%s: %s, %s: ", e.Entry, plural(e.Tiers, "tier"), plural(e.Objects, "object"))
+	head := fmt.Sprintf("%s: %s, %s: ", e.Entry, finding.Count(e.Tiers, "tier"), finding.Count(e.Objects, "object"))
 	c := e.Verdicts
 	if c.AtOnce == e.Tiers && e.Tiers > 0 && c.Unready == 0 {
-		each := verbs(e.Tiers, "at the first attempt", "each tier at its first attempt")
+		each := finding.Verb(e.Tiers, "at the first attempt", "each tier at its first attempt")
 		switch n := e.Kinds.InTime; {
 		case e.Kinds != lint.KindCounts{InTime: n, Before: e.Kinds.Before}, e.Any(), len(e.Opaque) > 0:
 			return head + "an empty cluster converges, " + each + ", as far as is known."
@@ -129,7 +116,7 @@ func proved(e *lint.Entry) string {
 			return head + "proved that an empty cluster converges, " + each + "."
 		default:
 			return head + fmt.Sprintf("proved that an empty cluster converges, %s; %s of kinds that are not built in %s traced to what registers %s in time (--kinds).",
-				each, plural(n, "use"), verbs(n, "was", "were"), verbs(n, "it", "them"))
+				each, finding.Count(n, "use"), finding.Verb(n, "was", "were"), finding.Verb(n, "it", "them"))
 		}
 	}
 	var parts []string
@@ -151,7 +138,7 @@ func proved(e *lint.Entry) string {
 		if part.n == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%d %s", part.n, verbs(part.n, part.one, part.many))
+		text := fmt.Sprintf("%d %s", part.n, finding.Verb(part.n, part.one, part.many))
 		if names := tiersWith(e, part.verdict); len(names) > 0 && part.verdict != coldstart.AtOnce {
 			text += " (" + firstOf(names) + ")"
 		}
@@ -182,7 +169,7 @@ func (p *lintPage) blocked(e *lint.Entry) {
 		}
 	}
 	if n := e.Verdicts.Blocked; n > 0 && len(by) > 0 {
-		p.say("blocked", fmt.Sprintf("%s %s blocked: more may be found once %s %s up.", plural(n, "tier"), verbs(n, "is", "are"), firstOf(by), verbs(len(by), "comes", "come")))
+		p.say("blocked", fmt.Sprintf("%s %s blocked: more may be found once %s %s up.", finding.Count(n, "tier"), finding.Verb(n, "is", "are"), firstOf(by), finding.Verb(len(by), "comes", "come")))
 	}
 }
 

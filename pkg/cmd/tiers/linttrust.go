@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/lint"
 )
@@ -20,10 +21,10 @@ func (p *lintPage) trust(t *lint.Trust) {
 	}
 	var said []string
 	if by := t.ByName; by != nil {
-		text := fmt.Sprintf("%s %s on what is known of %s by name (%s)", plural(by.Kinds, "kind"), verbs(by.Kinds, "rests", "rest"),
-			plural(len(by.Charts), "chart"), firstOf(by.Charts))
+		text := fmt.Sprintf("%s %s on what is known of %s by name (%s)", finding.Count(by.Kinds, "kind"), finding.Verb(by.Kinds, "rests", "rest"),
+			finding.Count(len(by.Charts), "chart"), firstOf(by.Charts))
 		if len(t.Unfetched) == 0 {
-			text += fmt.Sprintf("; --fetch-charts renders %s", verbs(len(by.Charts), "it", "them"))
+			text += fmt.Sprintf("; --fetch-charts renders %s", finding.Verb(len(by.Charts), "it", "them"))
 		}
 		said = append(said, text)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kubestandup/kubestandup/pkg/cmd/util"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/guard"
 	"github.com/kubestandup/kubestandup/pkg/printers"
@@ -246,19 +247,12 @@ func (o *Options) noteElsewhere(world *wedge.World, plan *wedge.Plan) {
 	}
 	var parts []string
 	if hidden > 0 {
-		parts = append(parts, fmt.Sprintf("not shown: %s about other namespaces, or what is in none", several(hidden, "verdict")))
+		parts = append(parts, fmt.Sprintf("not shown: %s about other namespaces, or what is in none", finding.Count(hidden, "verdict")))
 	}
 	if unlooked > 0 {
-		parts = append(parts, fmt.Sprintf("not looked at: %s in other namespaces", several(unlooked, "release")))
+		parts = append(parts, fmt.Sprintf("not looked at: %s in other namespaces", finding.Count(unlooked, "release")))
 	}
 	if len(parts) > 0 {
 		o.note(strings.Join(parts, "; ") + ". Leave -n out to see them")
 	}
-}
-
-func several(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

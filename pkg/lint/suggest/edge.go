@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
@@ -16,6 +17,16 @@ import (
 type race struct {
 	on    flux.Ref
 	needs []kept
+}
+
+func addRace(races []race, n coldstart.Need, p coldstart.Provider) []race {
+	at := slices.IndexFunc(races, func(r race) bool { return same(r.on, p.Tier) })
+	if at < 0 {
+		at = len(races)
+		races = append(races, race{on: p.Tier})
+	}
+	races[at].needs = append(races[at].needs, kept{Need: n, provider: p})
+	return races
 }
 
 // Edge lets a tier wait for those that bring what it needs, with the gates that
@@ -30,16 +41,11 @@ func (d *Draft) Edge(cluster int, tier flux.Ref, which func(coldstart.Need) bool
 	}
 	var races []race
 	for _, n := range outcome.Needs {
-		p := nearest(n)
+		p := n.Nearest()
 		if n.When != coldstart.Late || p == nil || p.Reach != coldstart.NoPath || !which(n) {
 			continue
 		}
-		at := slices.IndexFunc(races, func(r race) bool { return same(r.on, p.Tier) })
-		if at < 0 {
-			at = len(races)
-			races = append(races, race{on: p.Tier})
-		}
-		races[at].needs = append(races[at].needs, kept{Need: n, provider: *p})
+		races = addRace(races, n, *p)
 	}
 	if len(races) == 0 {
 		return refuse("no other tier brings what %s needs", tier.Name)
@@ -52,18 +58,6 @@ func (d *Draft) Edge(cluster int, tier flux.Ref, which func(coldstart.Need) bool
 		}
 		return nil
 	})
-}
-
-// nearest is the provider that takes the least to be proved.
-func nearest(n coldstart.Need) *coldstart.Provider {
-	for _, reach := range []coldstart.Reach{coldstart.Proved, coldstart.Hollow, coldstart.Applied, coldstart.NoPath} {
-		for i, p := range n.Providers {
-			if p.Reach == reach {
-				return &n.Providers[i]
-			}
-		}
-	}
-	return nil
 }
 
 // order writes the edge and the gate of one race. Where the edge would close a
@@ -84,7 +78,7 @@ func (d *Draft) order(cluster int, tier flux.Ref, r race) error {
 		if err := d.addEdge(c, from, r.on); err != nil {
 			return err
 		}
-		d.note(d.in(c) + fmt.Sprintf("Edge: %s depends on %s now, which brings %s.", from.Name, r.on.Name, list(wanted(r.needs))))
+		d.note(d.in(c) + fmt.Sprintf("Edge: %s depends on %s now, which brings %s.", from.Name, r.on.Name, finding.Some(wanted(r.needs))))
 	default:
 		return d.behindLoop(cluster, from, r, users)
 	}
@@ -113,12 +107,7 @@ func (s *split) letFollow(o *owner) {
 			if moved := o.homes[home{o.old.Tier.Key(), coldstart.Key(p.Object)}]; moved.Name != "" {
 				p.Tier = moved
 			}
-			i := slices.IndexFunc(races, func(r race) bool { return same(r.on, p.Tier) })
-			if i < 0 {
-				i = len(races)
-				races = append(races, race{on: p.Tier})
-			}
-			races[i].needs = append(races[i].needs, kept{Need: n, provider: p})
+			races = addRace(races, n, p)
 		}
 		for _, r := range races {
 			if o.waits(outcome.Tier.Key(), r.on.Key()) || !o.closes(outcome.Tier.Key(), r.on.Key()) {
@@ -133,7 +122,7 @@ func (d *Draft) behindLoop(cluster int, from flux.Ref, r race, users []build.Obj
 	c := d.clusters[cluster]
 	followed := c.followed(from)
 	loop := refuse("%s waits for %s, so that an edge would close a loop", r.on.Name, from.Name)
-	loop.ByHand = fmt.Sprintf("move what needs %s into a tier of its own that depends on %s", list(wanted(r.needs)), r.on.Name)
+	loop.ByHand = fmt.Sprintf("move what needs %s into a tier of its own that depends on %s", finding.Some(wanted(r.needs)), r.on.Name)
 	if followed == nil || followed.Result == nil || len(users) == 0 {
 		return loop
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/knowledge"
 )
@@ -57,7 +58,7 @@ func (d *Draft) Gate(cluster int, tier flux.Ref) error {
 		for _, o := range c.Prediction.Outcomes {
 			for _, n := range o.Needs {
 				i := slices.IndexFunc(n.Providers, func(p coldstart.Provider) bool {
-					return p.Reach == coldstart.Hollow && same(gateOf(p), tier)
+					return p.Reach == coldstart.Hollow && same(p.GateTier(), tier)
 				})
 				if n.When == coldstart.Late && i >= 0 {
 					all = append(all, brought{n.Providers[i], n.Kind})
@@ -95,13 +96,6 @@ func (d *Draft) prove(c *cluster, tier flux.Ref, all []brought, quiet bool) erro
 	return d.step(func() error { return d.writeGate(c, tier, g) })
 }
 
-func gateOf(p coldstart.Provider) flux.Ref {
-	if p.Gate.Name != "" {
-		return p.Gate
-	}
-	return p.Tier
-}
-
 // gateFor finds what a tier lacks, nothing where its Ready proves it all.
 func (c *cluster) gateFor(tier flux.Ref, all []brought) (gate, error) {
 	followed := c.followed(tier)
@@ -129,7 +123,7 @@ func (c *cluster) gateOn(tier flux.Ref, spec kustomizationSpec, harmless bool, a
 		case b.How == coldstart.ByGit && b.Release == nil:
 			continue // Ready comes after the last stage
 		case b.How == coldstart.ByChart || b.How == coldstart.ByGit:
-			watch = append(watch, releaseOf(b.Provider))
+			watch = append(watch, b.About())
 		case expr != nil && b.Release != nil:
 			watch = append(watch, *b.Release)
 			if !c.expects(b.Tier, *b.Release, expr) {
@@ -171,7 +165,7 @@ func (c *cluster) gateOn(tier flux.Ref, spec kustomizationSpec, harmless bool, a
 	switch {
 	case spec.Wait && definitions:
 		refusal := refuse("no health check expression is known that proves %s reconciled, and %s ignores healthChecks while it has wait: true", triggers(all), tier.Name)
-		refusal.ByHand = fmt.Sprintf("set wait: false in %s, and list in its healthChecks %s and whatever its wait was for", tier.Name, list(names(watch)))
+		refusal.ByHand = fmt.Sprintf("set wait: false in %s, and list in its healthChecks %s and whatever its wait was for", tier.Name, finding.Some(names(watch)))
 		return gate{}, refusal
 	case len(missing) == 0:
 	case !definitions && harmless:
@@ -266,13 +260,6 @@ func added(all []*yaml.Node, expr *yaml.Node) []*yaml.Node {
 	return append(all, expr)
 }
 
-func releaseOf(p coldstart.Provider) flux.Ref {
-	if p.Release != nil {
-		return *p.Release
-	}
-	return p.Object
-}
-
 // definition is the name of the CRD that the provider makes. A guess would keep
 // the tier from ever being Ready.
 func (c *cluster) definition(b brought) (string, error) {
@@ -301,7 +288,7 @@ func proof(b brought) string {
 	case coldstart.ByStart:
 		return fmt.Sprintf("%s has registered %s", b.Relation.System, b.kind.Kind)
 	}
-	return fmt.Sprintf("%s is installed", releaseOf(b.Provider))
+	return fmt.Sprintf("%s is installed", b.About())
 }
 
 func triggers(all []brought) string {
@@ -311,5 +298,5 @@ func triggers(all []brought) string {
 			objects = append(objects, text)
 		}
 	}
-	return list(objects)
+	return finding.Some(objects)
 }

@@ -281,8 +281,8 @@ func hollow(in Input) []flux.Ref {
 	for _, o := range in.Prediction.Outcomes {
 		for _, n := range o.Needs {
 			for _, p := range n.Providers {
-				if p.Reach == coldstart.Hollow && n.When == coldstart.Late && !slices.Contains(gates, gateOf(p)) {
-					gates = append(gates, gateOf(p))
+				if p.Reach == coldstart.Hollow && n.When == coldstart.Late && !slices.Contains(gates, p.GateTier()) {
+					gates = append(gates, p.GateTier())
 				}
 			}
 		}

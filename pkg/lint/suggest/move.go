@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 )
 
 // move takes the objects out of their files and puts them into new ones.
@@ -149,15 +150,9 @@ func (s *split) list(n *newTier, by, names []string) error {
 		if f, err = s.tree.open(name); err != nil {
 			return err
 		}
-		segments, err := f.segments()
-		if err != nil {
+		if old, err = f.first(); err != nil {
 			return err
 		}
-		at := slices.IndexFunc(segments, func(g segment) bool { return g.object != nil })
-		if at < 0 {
-			return refuse("%s is empty", name)
-		}
-		old = segments[at]
 		var fields []*yaml.Node
 		for _, key := range carried() {
 			if value := field(old.object, key); value != nil {
@@ -165,7 +160,7 @@ func (s *split) list(n *newTier, by, names []string) error {
 			}
 		}
 		if i > 0 && !sameNodes(head, fields) {
-			return refuse("what moves is named in %s, which do not treat it alike", list(by))
+			return refuse("what moves is named in %s, which do not treat it alike", finding.Some(by))
 		}
 		head = fields
 	}

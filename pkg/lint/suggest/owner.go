@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
@@ -61,10 +62,10 @@ func (s *split) findOwners() error {
 				whole = m.uses
 			}
 			if u, differs := difference(whole, m.uses); differs {
-				return refuse("%s builds only some of %s, and would get all", s.user(u), list(names(first.moved())))
+				return refuse("%s builds only some of %s, and would get all", s.user(u), finding.Some(names(first.moved())))
 			}
 			for i, u := range m.uses {
-				if _, twice := difference(m.uses[:i], append(slices.Clip(m.uses[:i]), u)); !twice {
+				if slices.ContainsFunc(m.uses[:i], u.of) {
 					return refuse("%s is built twice by %s", m.path, s.user(u))
 				}
 				if err := s.own(m, u, level, object); err != nil {
@@ -85,18 +86,21 @@ func (s *split) findOwners() error {
 	for _, o := range s.owners {
 		for _, is := range o.defs {
 			if !slices.ContainsFunc(s.owners, func(other *owner) bool { return other.cluster == is.cluster && same(other.old.Tier, is.tier) }) {
-				return refuse("%s makes %s of %s too, which does not build %s", o.manifest.path, is.tier.Name, is.Name, list(names(first.moved())))
+				return refuse("%s makes %s of %s too, which does not build %s", o.manifest.path, is.tier.Name, is.Name, finding.Some(names(first.moved())))
 			}
 		}
 	}
 	return nil
 }
 
+// of is true for a use by the same tier.
+func (u use) of(o use) bool { return o.cluster == u.cluster && o.tier == u.tier }
+
 // difference is a tier that is among only one of the uses.
 func difference(a, b []use) (use, bool) {
 	for _, pair := range [][2][]use{{a, b}, {b, a}} {
 		for _, u := range pair[0] {
-			if !slices.ContainsFunc(pair[1], func(o use) bool { return o.cluster == u.cluster && o.tier == u.tier }) {
+			if !slices.ContainsFunc(pair[1], u.of) {
 				return u, true
 			}
 		}

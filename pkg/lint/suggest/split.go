@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
@@ -74,7 +75,7 @@ func (d *Draft) splitOff(first *owner) error {
 	s := &split{Draft: d, owners: []*owner{first}}
 	err := d.step(s.run)
 	return byHand(err, "move %s into a folder and a Kustomization of their own that depends on %s, and let the tiers that depend on %s depend on it too",
-		list(names(first.moved())), first.old.Tier.Name, first.old.Tier.Name)
+		finding.Some(names(first.moved())), first.old.Tier.Name, first.old.Tier.Name)
 }
 
 func (s *split) run() error {
@@ -201,17 +202,17 @@ func (s *split) writeEdges() error {
 				continue
 			}
 			if err := s.addEdge(o.cluster, o.ref(key), below); err != nil {
-				return byHand(err, "move %s down into a tier %s, and let %s depend on it", list(names(o.moved())), below.Name, name)
+				return byHand(err, "move %s down into a tier %s, and let %s depend on it", finding.Some(names(o.moved())), below.Name, name)
 			}
 			given = append(given, name)
 		}
 		if len(given) > 0 {
 			s.note(s.in(o.cluster) + fmt.Sprintf("Edges: %s depended on %s, whose Ready stood for these objects too, and so %s on %s as well now.",
-				list(given), o.old.Tier.Name, verb(given, "depends", "depend"), below.Name))
+				finding.Some(given), o.old.Tier.Name, finding.Verb(len(given), "depends", "depend"), below.Name))
 		}
 		if len(spared) > 0 {
 			s.note(s.in(o.cluster) + fmt.Sprintf("No edge: %s %s on %s, but %s itself waits for %s.",
-				list(spared), verb(spared, "depends", "depend"), o.old.Tier.Name, below.Name, verb(spared, "it", "them")))
+				finding.Some(spared), finding.Verb(len(spared), "depends", "depend"), o.old.Tier.Name, below.Name, finding.Verb(len(spared), "it", "them")))
 		}
 	}
 	return nil
@@ -248,7 +249,7 @@ func (s *split) summary(o *owner) string {
 		}
 		objects := names(o.users[i])
 		parts = append(parts, fmt.Sprintf("%s down from %s into %s, a tier of %s own built from %s, which depends on %s",
-			list(objects), o.old.Tier.Name, o.refs[i].Name, verb(objects, "its", "their"), n.dir, list(behind)))
+			finding.Some(objects), o.old.Tier.Name, o.refs[i].Name, finding.Verb(len(objects), "its", "their"), n.dir, finding.Some(behind)))
 	}
 	return s.in(o.cluster) + "Moves " + strings.Join(parts, "; ") + "."
 }
@@ -263,5 +264,5 @@ func (s *split) pruning(o *owner) string {
 	return s.in(o.cluster) + fmt.Sprintf("Mind a cluster that runs already: %[1]s prunes what it no longer builds, so there %[2]s %[3]s deleted, and created again by %[4]s only after that. "+
 		"To keep %[5]s, go in two steps: first commit the annotation %[6]s/prune: disabled on %[5]s and wait until %[1]s is Ready at that commit; "+
 		"then apply this patch, and take the annotation away again once %[4]s is Ready. A cluster that never had %[5]s loses nothing.",
-		o.old.Tier.Name, list(moved), verb(moved, "is", "are"), o.last().Name, verb(moved, "it", "them"), flux.KustomizeGroup)
+		o.old.Tier.Name, finding.Some(moved), finding.Verb(len(moved), "is", "are"), o.last().Name, finding.Verb(len(moved), "it", "them"), flux.KustomizeGroup)
 }

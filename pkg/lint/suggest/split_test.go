@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
@@ -393,7 +394,7 @@ func (l layout) check(t *testing.T, dir string, patch Patch) {
 			t.Errorf("%s is still there:\n%s", name, content)
 		}
 	}
-	if want := "It holds " + count(l.holds, "tier"); l.holds > 0 && !strings.Contains(strings.Join(patch.Notes, "\n"), want) {
+	if want := "It holds " + finding.Count(l.holds, "tier"); l.holds > 0 && !strings.Contains(strings.Join(patch.Notes, "\n"), want) {
 		t.Errorf("no gate holds %d tiers:\n%s", l.holds, strings.Join(patch.Notes, "\n"))
 	}
 	for _, want := range l.notes {

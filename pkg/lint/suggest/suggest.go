@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/coldstart"
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
@@ -128,7 +128,7 @@ func (d *Draft) Patch() Patch {
 	for _, n := range d.notes {
 		text := n.text
 		if n.of != nil {
-			text += fmt.Sprintf(" It holds %s.", count(n.of.holds(n.gates), "tier"))
+			text += fmt.Sprintf(" It holds %s.", finding.Count(n.of.holds(n.gates), "tier"))
 		}
 		notes = append(notes, text)
 	}
@@ -176,30 +176,4 @@ func byHand(err error, format string, args ...any) error {
 		refusal.ByHand = fmt.Sprintf(format, args...)
 	}
 	return err
-}
-
-// list names things in a sentence.
-func list(names []string) string {
-	switch n := len(names); {
-	case n < 2:
-		return strings.Join(names, "")
-	case n > 5:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:4], ", "), n-4)
-	default:
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-}
-
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-func verb(of []string, one, many string) string {
-	if len(of) == 1 {
-		return one
-	}
-	return many
 }

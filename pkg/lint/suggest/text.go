@@ -65,6 +65,19 @@ type segment struct {
 	object *yaml.Node
 }
 
+// first is the first document that holds something.
+func (f *file) first() (segment, error) {
+	segments, err := f.segments()
+	if err != nil {
+		return segment{}, err
+	}
+	at := slices.IndexFunc(segments, func(g segment) bool { return g.object != nil })
+	if at < 0 {
+		return segment{}, refuse("%s is empty", f.path)
+	}
+	return segments[at], nil
+}
+
 // segments are the documents of the file. It refuses what cannot be told apart
 // by lines.
 func (f *file) segments() ([]segment, error) {

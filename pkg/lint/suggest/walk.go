@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -84,10 +83,7 @@ func (t *tree) parts(tier build.Followed) (files, folders []part) {
 func pathOf(tier build.Followed) string {
 	spec, _ := tier.Kustomization.Object["spec"].(map[string]any)
 	name, _ := spec["path"].(string)
-	if name = strings.TrimPrefix(path.Clean("/"+name), "/"); name == "" {
-		return "."
-	}
-	return name
+	return build.InTree(name)
 }
 
 // scan takes what Flux takes of a folder without a kustomization file.

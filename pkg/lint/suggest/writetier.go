@@ -176,19 +176,15 @@ func (d *Draft) enlist(by, name string) error {
 	if err != nil {
 		return err
 	}
-	segments, err := f.segments()
+	first, err := f.first()
 	if err != nil {
 		return err
-	}
-	at := slices.IndexFunc(segments, func(g segment) bool { return g.object != nil })
-	if at < 0 {
-		return refuse("%s is empty", by)
 	}
 	relative := strings.TrimPrefix(name, path.Dir(by)+"/")
 	if path.Join(path.Dir(by), relative) != name {
 		return refuse("%s is not below %s", name, path.Dir(by))
 	}
-	return f.addTo(addressOf(segments[at].object), "", "resources", text(relative))
+	return f.addTo(addressOf(first.object), "", "resources", text(relative))
 }
 
 // sameOtherwise refuses a tier that a patch changes by its name: a new one

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubestandup/kubestandup/pkg/build"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 )
 
@@ -61,7 +61,7 @@ func (t *Tier) suspender(managers []metav1.ManagedFieldsEntry) {
 func kustomization(o *unstructured.Unstructured) Tier {
 	t := tierOf(o)
 	folder, _, _ := unstructured.NestedString(o.Object, "spec", "path")
-	t.Path = cleanPath(folder)
+	t.Path = build.InTree(folder)
 	t.Inline, _, _ = unstructured.NestedStringMap(o.Object, "spec", "postBuild", "substitute")
 	refs, _, _ := unstructured.NestedSlice(o.Object, "spec", "postBuild", "substituteFrom")
 	for _, ref := range refs {
@@ -73,15 +73,6 @@ func kustomization(o *unstructured.Unstructured) Tier {
 		}
 	}
 	return t
-}
-
-// cleanPath is a folder as fs.FS names it.
-func cleanPath(folder string) string {
-	folder = strings.TrimPrefix(path.Clean("/"+folder), "/")
-	if folder == "" {
-		return "."
-	}
-	return folder
 }
 
 func helmRelease(o *unstructured.Unstructured) Tier {

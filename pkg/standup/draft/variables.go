@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubestandup/kubestandup/pkg/finding"
 	"github.com/kubestandup/kubestandup/pkg/flux"
 	"github.com/kubestandup/kubestandup/pkg/standup/config"
 )
@@ -265,8 +266,5 @@ func list(words []string) string {
 	if len(words) > most {
 		words = append(slices.Clone(words[:most-1]), fmt.Sprintf("%d more", len(words)-most+1))
 	}
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return finding.And(words)
 }
